@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macro.h"
+#include "base/nodeset.h"
+
+/* What the operator asked for. One key table (config_keys()) is the source of sections, keys,
+ * types, ranges, defaults and help; parsing, --dump-config, the sample file and the man page
+ * check all come from it. Pure: assignments come in, values or problems go out. */
+
+typedef enum HeadroomMode {
+        HEADROOM_AUTO,  /* from the kernel's zone watermarks */
+        HEADROOM_BYTES, /* headroom_bytes */
+        HEADROOM_RATIO, /* headroom_bp of the node's memory */
+} HeadroomMode;
+
+typedef enum DestinationMode {
+        DESTINATION_AUTO,  /* the nearest node of the neighbouring tier */
+        DESTINATION_NONE,  /* do not move in this direction */
+        DESTINATION_NODES, /* the nearest of the nodes given */
+} DestinationMode;
+
+typedef enum AtExit {
+        AT_EXIT_RESTORE, /* turn off what we started, empty the tree, restore the knobs */
+        AT_EXIT_KEEP,    /* leave our kdamonds running; the next start adopts them */
+} AtExit;
+
+typedef enum ForeignKdamonds {
+        FOREIGN_KDAMONDS_REFUSE, /* say so and fail */
+        FOREIGN_KDAMONDS_WAIT,   /* say so and look again each interval */
+} ForeignKdamonds;
+
+typedef enum DamonStat {
+        DAMON_STAT_SUSPEND, /* switch it off while we run, restore it at exit */
+        DAMON_STAT_REFUSE,  /* leave it alone and fail while it runs */
+} DamonStat;
+
+/* How pages of one tier are moved; [Policy] holds the values for all tiers, [Tier NAME] may
+ * override each of them. */
+typedef struct Policy {
+        HeadroomMode headroom_mode; /* Headroom=: free memory kept in this tier's nodes */
+        uint64_t headroom_bytes;
+        uint32_t headroom_bp;
+        uint64_t promote_rate; /* PromoteRateLimit=: bytes/s and node, out of this tier upwards */
+        uint64_t demote_rate;  /* DemoteRateLimit=: bytes/s and node, out of this tier downwards */
+        uint32_t promote_min_access_bp; /* PromoteMinAccess=: share of samples that saw access */
+        uint64_t promote_min_age_us;    /* PromoteMinAge= */
+        uint64_t demote_min_age_us;     /* DemoteMinAge= */
+        bool young_filter;              /* YoungFilter=: look at each page again before it moves */
+        DestinationMode promote_to_mode; /* PromoteTo= */
+        NodeSet promote_to;
+        DestinationMode demote_to_mode; /* DemoteTo= */
+        NodeSet demote_to;
+} Policy;
+
+typedef struct TierConfig {
+        char *name;
+        NodeSet nodes; /* Nodes= */
+        Policy policy; /* [Policy] with this tier's overrides applied */
+} TierConfig;
+
+typedef struct Monitoring {
+        uint64_t sample_us;       /* SampleInterval= */
+        uint64_t aggr_us;         /* AggregationInterval= */
+        uint64_t update_us;       /* UpdateInterval= */
+        uint32_t access_goal_bp;  /* AccessGoal=: 0 keeps the intervals fixed */
+        uint32_t access_goal_aggrs; /* AccessGoalAggregations= */
+        uint64_t min_sample_us;   /* MinSampleInterval= */
+        uint64_t max_sample_us;   /* MaxSampleInterval= */
+        uint32_t min_regions;     /* MinRegions=: 0 is "auto", from the size of the node */
+        uint32_t max_regions;     /* MaxRegions=: 0 is "auto" */
+} Monitoring;
+
+typedef struct Manager {
+        uint64_t interval_us;        /* Interval= */
+        uint64_t report_interval_us; /* ReportInterval= */
+        AtExit at_exit;
+        ForeignKdamonds foreign_kdamonds;
+        DamonStat damon_stat;
+} Manager;
+
+typedef struct Config {
+        Policy policy;
+        TierConfig *tiers; /* fastest first, as in the files; empty: tiers are found */
+        size_t n_tiers;
+        Monitoring monitoring;
+        Manager manager;
+} Config;
+
+/* One "Key=value" of a file, as io/conffile read it. Strings are borrowed. */
+typedef struct ConfigAssignment {
+        const char *path;
+        unsigned line;
+        const char *section; /* "Policy", "Tier fast", ... */
+        const char *key;
+        const char *value;
+} ConfigAssignment;
+
+/* Something wrong with an assignment. @text is a whole sentence with path and line in front:
+ *   /etc/damon-tierd.conf:14: Manager.Interval=: '5x' is not a duration; expected e.g. '5s' */
+typedef struct ConfigProblem {
+        bool is_error; /* else a warning, e.g. an unknown key, with the nearest known key */
+        char *path;
+        unsigned line;
+        char *key; /* "Manager.Interval" */
+        char *text;
+} ConfigProblem;
+
+typedef struct ConfigProblems {
+        ConfigProblem *items;
+        size_t n_items;
+        size_t n_alloc;
+        size_t n_errors;
+} ConfigProblems;
+
+void config_problems_done(ConfigProblems *problems);
+
+/* For io/conffile, which finds problems of syntax. 0 or -ENOMEM. */
+int config_problems_add(ConfigProblems *problems, bool is_error, const char *path, unsigned line,
+                        const char *key, const char *fmt, ...) _printf_(6, 7);
+
+/* The defaults alone. 0 or -ENOMEM. */
+int config_new(Config **ret);
+Config *config_free(Config *config);
+DEFINE_FREEP(Config, config_free)
+
+/* Defaults, then the assignments in their order (later ones win), then checks across keys.
+ * Every problem is appended to @problems. 0 when there was no error (warnings allowed), -EINVAL
+ * when there was at least one (nothing in *ret), -ENOMEM. */
+int config_build(const ConfigAssignment *assignments, size_t n_assignments,
+                 ConfigProblems *problems, Config **ret);
+
+/* The effective configuration as a file that config_build() reads back to an equal Config.
+ * Allocated; NULL without memory. */
+char *config_dump(const Config *config);
+
+/* The sample file: every key, commented out, at its default, with its help. */
+char *config_sample(void);
+
+/* The policy for tier @name, [Policy]'s when the tier is not configured. Borrowed. */
+const Policy *config_tier_policy(const Config *config, const char *name);
+
+/* The key table, for tests that check documents against it. */
+typedef struct ConfigKeyInfo {
+        const char *section; /* "Policy" keys may stand in "Tier" too */
+        const char *key;
+        const char *default_text;
+        const char *help;
+        const char *expected; /* "a duration, e.g. '5s'" */
+} ConfigKeyInfo;
+
+const ConfigKeyInfo *config_keys(size_t *ret_n);
