@@ -18,15 +18,15 @@ int parse_hex_u64(const char *s, uint64_t *ret); /* hexadecimal without "0x", as
 /* "yes" "no" "true" "false" "on" "off" "1" "0" "y" "n" "t" "f", any case (as systemd). */
 int parse_bool(const char *s, bool *ret);
 
-/* Bytes. A decimal number, at most one fraction, and a unit of base 1024: B K M G T P (also KiB,
- * MiB, ...); "0" needs no unit, any other number does. "1.5G" */
+/* Bytes. A decimal number, at most four fraction digits (rounded down to a byte), and a unit of
+ * base 1024: B K M G T P (also KiB, MiB, ...); "0" needs no unit, others do. "1.5G" */
 int parse_size(const char *s, uint64_t *ret_bytes);
 
 /* Bytes per second: a size followed by "/s". "200M/s" */
 int parse_rate(const char *s, uint64_t *ret_bytes_per_s);
 
-/* Microseconds. Numbers with unit: us ms s min h d; several may follow each other: "1min 30s".
- * "0" needs no unit. */
+/* Microseconds. Numbers with unit: us ms s min h d; several may follow each other, larger units
+ * first: "1min 30s". "0" needs no unit. */
 int parse_duration(const char *s, uint64_t *ret_us);
 
 /* Basis points, 0..10000. "5%", "0.25%", "50bp"; "0" needs no unit. */
