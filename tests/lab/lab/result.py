@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What one run measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+TARGET_SHARE = 0.95
+
+
+@dataclass
+class Sample:
+    t: float
+    hot_fast_share: float
+    cold_fast_share: float
+
+
+@dataclass
+class Result:
+    scenario: str
+    kernel: str
+    topology: str
+    contender: str
+    seconds: float = 0
+    samples: list[Sample] = field(default_factory=list)
+    t95_s: float | None = None
+    hot_fast_share_end: float | None = None
+    promoted_bytes: int | None = None
+    demoted_bytes: int | None = None
+    pgmigrate_bytes: int | None = None
+    least_bytes: int | None = None
+    kdamond_cpu_s: float | None = None
+    daemon_cpu_s: float | None = None
+    daemon_rss_kib: int | None = None
+    daemon_rss_peak_kib: int | None = None
+    boot_s: float | None = None
+    wall_s: float | None = None
+    kernel_warnings: list[str] = field(default_factory=list)
+    failed_units: list[str] = field(default_factory=list)
+    journal_errors: list[str] = field(default_factory=list)
+    passed: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+    def judge_samples(self) -> None:
+        """Derive the two numbers that everybody asks for from the samples after the start."""
+        after = [s for s in self.samples if s.t >= 0]
+        self.t95_s = next((s.t for s in after if s.hot_fast_share >= TARGET_SHARE), None)
+        self.hot_fast_share_end = after[-1].hot_fast_share if after else None
+
+    def summary(self) -> str:
+        words = [f"{'PASS' if self.passed else 'FAIL'} {self.scenario} {self.contender} {self.topology} {self.kernel}:"]
+        if self.hot_fast_share_end is not None:
+            words.append(f"hot in fast {self.hot_fast_share_end:.1%} at the end,")
+            words.append(f"95% after {self.t95_s:.1f} s," if self.t95_s is not None else "95% never,")
+        if self.promoted_bytes is not None and self.demoted_bytes is not None:
+            words.append(f"moved {mib(self.promoted_bytes)} up {mib(self.demoted_bytes)} down,")
+        if self.pgmigrate_bytes is not None:
+            words.append(f"migrated {mib(self.pgmigrate_bytes)}")
+        if self.least_bytes:
+            words.append(f"(least {mib(self.least_bytes)}),")
+        if self.kdamond_cpu_s is not None:
+            words.append(f"kdamonds {self.kdamond_cpu_s:.2f} s CPU,")
+        if self.daemon_cpu_s is not None:
+            words.append(f"daemon {self.daemon_cpu_s:.3f} s CPU,")
+        if self.daemon_rss_kib is not None:
+            words.append(f"{self.daemon_rss_kib} KiB,")
+        words.append(f"boot {self.boot_s or 0:.1f} s, wall {self.wall_s or 0:.0f} s")
+        return " ".join(words)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def mib(size_bytes: int) -> str:
+    return f"{size_bytes / (1 << 20):.0f} MiB"

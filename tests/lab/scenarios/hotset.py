@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fast memory is full of cold pages and the hot set starts on slow memory: the main job."""
+
+from lab.bench import Bench
+from lab.result import TARGET_SHARE
+from lab.scenario import Scenario
+
+
+class HotSet(Scenario):
+    name = "hotset"
+    summary = "a hot set on slow memory, fast memory full of cold pages"
+    daemon_only = False
+
+    def setup(self, bench: Bench) -> None:
+        bench.place_hot_and_cold()
+
+    def run(self, bench: Bench) -> None:
+        bench.wait(2)
+        bench.start()
+        bench.wait(bench.seconds)
+        bench.measure()
+
+    def judge(self, bench: Bench) -> list[str]:
+        result = bench.result
+        reasons = []
+        before = [sample for sample in result.samples if sample.t < 0]
+        if not before or before[-1].hot_fast_share > 0.05 or before[-1].cold_fast_share < 0.95:
+            reasons.append(f"the start was not as intended: {before[-1:]}")
+        if bench.contender.must_succeed and (result.hot_fast_share_end or 0) < TARGET_SHARE:
+            reasons.append(f"only {result.hot_fast_share_end:.1%} of the hot set is in fast memory at the end")
+        return reasons
+
+
+SCENARIO = HotSet()
