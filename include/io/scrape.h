@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/stats.h"
+#include "io/sysfs.h"
+
+/* Fill one sample. The full one sends commands to the kdamonds and may block as they do. */
+
+/* Memory of the nodes @nids, and which nodes have memory. @floors: an earlier full sample to take
+ * floor_bytes from, or NULL to read /proc/zoneinfo. *ret zero before, sample_done() after. 0 or a
+ * negative errno; -ENODATA when a node is gone. */
+int scrape_nodes(Sysfs *sysfs, const NodeSet *nids, const Sample *floors, uint64_t now_us,
+                 Sample *ret);
+
+/* As above, plus the statistics of every kdamond of the tree. A kdamond that does not run is
+ * sampled as such; that is no error. */
+int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, void (*sleep_us)(uint64_t us),
+                uint64_t now_us, Sample *ret);

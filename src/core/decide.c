@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* The controller. Headroom comes from the kernel's own watermarks: a percentage that lies below
+ * what the allocator gives to a migration makes a deadlock that looks healthy (promotion passes
+ * its filters and applies nothing, demotion sees its goal met and sleeps). So, from the bottom up:
+ *
+ *     0 ... floor      can't be taken by a migration (high watermark, lowmem protection)
+ *     floor ... reserve   a margin: promotion stops here, before it fails
+ *     reserve ... headroom   one window's worth of promotion; demotion works while free is here
+ *     headroom ...     goal met, demotion sleeps
+ *
+ * Both schemes are at work between reserve and headroom; that is how a full node exchanges cold
+ * pages for hot ones. Without hot candidates demotion fills the headroom and stops. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/decide.h"
+
+/* A window moves at most this share of the node it fills: on small nodes the rate limit alone
+ * would make windows that are larger than any headroom one would want. */
+#define QUANTUM_SHARE 20
+#define QUANTUM_MIN_BYTES (UINT64_C(1) << 20)
+
+/* Kept between reserve and floor: pages in the per-CPU lists and what other allocations take
+ * during a window, neither of which the watermarks show. */
+#define MARGIN_SHARE 4
+#define MARGIN_MIN_BYTES (UINT64_C(2) << 20)
+
+#define BP 10000
+
+void decision_done(Decision *decision) {
+        free(decision->nodes);
+        *decision = (Decision){};
+}
+
+const NodeDecision *decision_find_node(const Decision *decision, int nid) {
+        for (size_t i = 0; i < decision->n_nodes; i++)
+                if (decision->nodes[i].nid == nid)
+                        return &decision->nodes[i];
+        return NULL;
+}
+
+int decision_copy(const Decision *decision, Decision *ret) {
+        NodeDecision *nodes;
+
+        nodes = calloc(MAX(decision->n_nodes, (size_t) 1), sizeof(*nodes));
+        if (!nodes)
+                return -ENOMEM;
+        for (size_t i = 0; i < decision->n_nodes; i++)
+                nodes[i] = decision->nodes[i];
+        *ret = *decision;
+        ret->nodes = nodes;
+        return 0;
+}
+
+static bool scheme_decision_equal(const SchemeDecision *a, const SchemeDecision *b) {
+        return a->open == b->open && a->quota_bytes == b->quota_bytes &&
+               a->nr_accesses_min == b->nr_accesses_min && a->age_min == b->age_min;
+}
+
+bool decision_equal(const Decision *a, const Decision *b) {
+        if (a->n_nodes != b->n_nodes || a->by_kernel != b->by_kernel || a->primed != b->primed)
+                return false;
+        for (size_t i = 0; i < a->n_nodes; i++) {
+                const NodeDecision *x = &a->nodes[i], *y = &b->nodes[i];
+
+                if (x->nid != y->nid || x->floor_bytes != y->floor_bytes ||
+                    x->headroom_bytes != y->headroom_bytes ||
+                    x->reserve_bytes != y->reserve_bytes ||
+                    !scheme_decision_equal(&x->demote, &y->demote) ||
+                    !scheme_decision_equal(&x->promote, &y->promote))
+                        return false;
+        }
+        return true;
+}
+
+/* a * b / c without overflow; c > 0. Saturates. */
+static uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c) {
+        unsigned __int128 v = (unsigned __int128) a * b / c;
+
+        return v > UINT64_MAX ? UINT64_MAX : (uint64_t) v;
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b) {
+        uint64_t sum;
+
+        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static const Policy *node_policy(const DecideInput *input, const TopologyNode *node) {
+        return config_tier_policy(input->config, input->topology->tiers[node->tier].name);
+}
+
+/* Bytes that a scheme which fills node @target may move in a window, when @n_sources share it. */
+static uint64_t quantum(uint64_t rate, const NodeSample *target, size_t n_sources) {
+        uint64_t bytes = mul_div(rate, DECIDE_WINDOW_MS, 1000);
+
+        bytes = MIN(bytes, target->total_bytes / QUANTUM_SHARE / MAX(n_sources, (size_t) 1));
+        return MAX(bytes, QUANTUM_MIN_BYTES);
+}
+
+static size_t count_promoters(const Topology *topology, int target) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                n += topology->nodes[i].promote_to == target;
+        return n;
+}
+
+/* What all promotion into the node may bring in one window. */
+static uint64_t inflow(const DecideInput *input, const NodeSample *target) {
+        const Topology *topology = input->topology;
+        size_t n = count_promoters(topology, target->nid);
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (topology->nodes[i].promote_to == target->nid)
+                        sum += quantum(node_policy(input, &topology->nodes[i])->promote_rate,
+                                       target, n);
+        return sum;
+}
+
+static void decide_thresholds(const DecideInput *input, const TopologyNode *node,
+                              const NodeSample *sample, NodeDecision *d) {
+        const Policy *policy = node_policy(input, node);
+        uint64_t in = inflow(input, sample), total = MAX(sample->total_bytes, UINT64_C(1));
+        uint64_t wanted = 0, least, bp;
+
+        d->floor_bytes = sample->floor_bytes;
+        d->reserve_bytes =
+                add_saturated(sample->floor_bytes, MAX(in / MARGIN_SHARE, MARGIN_MIN_BYTES));
+        /* Half of the node is the end of what can be called headroom. */
+        d->reserve_bytes = MIN(d->reserve_bytes, total / 2);
+        least = add_saturated(d->reserve_bytes, MAX(in / MARGIN_SHARE, MARGIN_MIN_BYTES));
+
+        switch (policy->headroom_mode) {
+        case HEADROOM_AUTO:
+                wanted = add_saturated(d->reserve_bytes, in);
+                break;
+        case HEADROOM_BYTES:
+                wanted = policy->headroom_bytes;
+                break;
+        case HEADROOM_RATIO:
+                wanted = mul_div(total, policy->headroom_bp, BP);
+                break;
+        }
+        d->headroom_raised = policy->headroom_mode != HEADROOM_AUTO && wanted < least;
+        d->headroom_bytes = MIN(MAX(wanted, least), total - total / 10);
+
+        /* Rounded away from each other, so that the two always overlap; both are within reach:
+         * used can grow to 10000 - reserve, free to 10000. */
+        bp = mul_div(d->reserve_bytes, BP, total);
+        d->promote_used_bp = (uint32_t) (BP - MIN(bp + 1, (uint64_t) BP - 1));
+        bp = mul_div(d->headroom_bytes, BP, total);
+        d->demote_free_bp =
+                (uint32_t) MIN(MAX(bp + 1, (uint64_t) BP - d->promote_used_bp + 1), (uint64_t) BP);
+}
+
+/* Watermarks move a little all the time (boosts after fragmentation, CMA): thresholds follow only
+ * when they are off by this share, since each change is a commit. */
+#define THRESHOLD_SLACK 16
+
+static void keep_close_thresholds(const NodeDecision *before, NodeDecision *d) {
+        uint64_t far = before->headroom_bytes > d->headroom_bytes
+                               ? before->headroom_bytes - d->headroom_bytes
+                               : d->headroom_bytes - before->headroom_bytes;
+
+        if (far > before->headroom_bytes / THRESHOLD_SLACK)
+                return;
+        d->floor_bytes = before->floor_bytes;
+        d->reserve_bytes = before->reserve_bytes;
+        d->headroom_bytes = before->headroom_bytes;
+        d->promote_used_bp = before->promote_used_bp;
+        d->demote_free_bp = before->demote_free_bp;
+        d->headroom_raised = before->headroom_raised;
+}
+
+/* The intervals' ratio is what the kernel's tuner keeps; nr_accesses counts in it. */
+static uint64_t accesses_min(const DecideInput *input, uint32_t bp) {
+        uint64_t samples = input->config->monitoring.aggr_us /
+                           MAX(input->config->monitoring.sample_us, UINT64_C(1));
+
+        return MAX((samples * bp + BP - 1) / BP, UINT64_C(1));
+}
+
+/* An age in aggregations of the longest interval in use among the kdamonds of the plan: the
+ * kernel rescales the regions' ages when it tunes the intervals, but not the thresholds. */
+static uint64_t age_min(const DecideInput *input, uint64_t age_us) {
+        uint64_t aggr_us = MAX(input->config->monitoring.aggr_us, UINT64_C(1));
+
+        if (age_us == 0)
+                return 0;
+        if (input->stats)
+                for (size_t i = 0; i < input->stats->n_kdamonds; i++)
+                        aggr_us = MAX(aggr_us, input->stats->kdamonds[i].aggr_us);
+        return MIN((age_us + aggr_us - 1) / aggr_us, (uint64_t) UINT32_MAX);
+}
+
+/* Open below @low, closed from @high on, as it was in between. */
+static bool hysteresis(bool was_open, uint64_t value, uint64_t low, uint64_t high) {
+        if (value < low)
+                return true;
+        if (value >= high)
+                return false;
+        return was_open;
+}
+
+static void decide_demote(const DecideInput *input, const TopologyNode *node,
+                          const NodeSample *sample, const NodeDecision *previous, bool by_kernel,
+                          NodeDecision *d) {
+        const NodeSample *target = sample_find_node(input->sample, node->demote_to);
+        const Policy *policy = node_policy(input, node);
+        uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
+
+        d->demote.age_min = age_min(input, policy->demote_min_age_us);
+        full = quantum(policy->demote_rate,
+                       target->total_bytes < sample->total_bytes ? target : sample, 1);
+        d->demote.quota_bytes = full;
+        d->demote.open = true;
+        if (by_kernel)
+                return;
+
+        d->demote.open = hysteresis(previous && previous->demote.open, sample->free_bytes,
+                                    d->headroom_bytes - band, d->headroom_bytes);
+        /* Between two looks several windows pass; near the goal a full one would overshoot. Two
+         * steps only, since each change is a commit. */
+        missing =
+                d->headroom_bytes > sample->free_bytes ? d->headroom_bytes - sample->free_bytes : 0;
+        if (missing < full)
+                d->demote.quota_bytes = MAX(full / 4, QUANTUM_MIN_BYTES);
+}
+
+static void decide_promote(const DecideInput *input, const TopologyNode *node,
+                           const NodeDecision *target_decision, const NodeDecision *previous,
+                           bool by_kernel, NodeDecision *d) {
+        const NodeSample *target = sample_find_node(input->sample, node->promote_to);
+        const Policy *policy = node_policy(input, node);
+        uint64_t band = (target_decision->headroom_bytes - target_decision->reserve_bytes) / 4;
+
+        d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
+        d->promote.age_min = age_min(input, policy->promote_min_age_us);
+        d->promote.quota_bytes = quantum(policy->promote_rate, target,
+                                         count_promoters(input->topology, target->nid));
+        d->promote.open = true;
+        if (by_kernel)
+                return;
+        /* Mirrored: open while there is room. */
+        d->promote.open =
+                !hysteresis(!(previous && previous->promote.open), target->free_bytes,
+                            target_decision->reserve_bytes, target_decision->reserve_bytes + band);
+}
+
+/* A commit restarts the aggregation on kernels before 7.0 (mm/damon/core.c:damon_set_attrs()), so
+ * changes wait until two have passed. */
+static bool may_change(const DecideInput *input, const DecideState *state) {
+        uint64_t hold_us = 0;
+
+        if (input->stats)
+                for (size_t i = 0; i < input->stats->n_kdamonds; i++)
+                        hold_us = MAX(hold_us, 2 * input->stats->kdamonds[i].aggr_us);
+        return !state->valid || input->now_us >= add_saturated(state->changed_us, hold_us);
+}
+
+int decide(const DecideInput *input, DecideState *state, const Decision *previous, Decision *ret) {
+        _cleanup_(decision_done) Decision d = {};
+        const Topology *topology = input->topology;
+
+        d.nodes = calloc(MAX(topology->n_nodes, (size_t) 1), sizeof(*d.nodes));
+        if (!d.nodes)
+                return -ENOMEM;
+        d.n_nodes = topology->n_nodes;
+        d.by_kernel = (input->caps & DAMON_CAP_GOAL_TUNER) && (input->caps & DAMON_CAP_NODE_GOALS);
+        d.primed = (input->caps & DAMON_CAP_REFRESH) ||
+                   (state->on_since_us > 0 &&
+                    input->now_us >= add_saturated(state->on_since_us, DECIDE_PRIME_US));
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const NodeSample *sample = sample_find_node(input->sample, topology->nodes[i].nid);
+                const NodeDecision *before;
+
+                if (!sample)
+                        return -ENODATA;
+                d.nodes[i].nid = topology->nodes[i].nid;
+                decide_thresholds(input, &topology->nodes[i], sample, &d.nodes[i]);
+                before = previous ? decision_find_node(previous, d.nodes[i].nid) : NULL;
+                if (before)
+                        keep_close_thresholds(before, &d.nodes[i]);
+        }
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const TopologyNode *node = &topology->nodes[i];
+                const NodeSample *sample = sample_find_node(input->sample, node->nid);
+                const NodeDecision *before =
+                        previous ? decision_find_node(previous, node->nid) : NULL;
+
+                if (node->demote_to != NODE_NONE)
+                        decide_demote(input, node, sample, before, d.by_kernel, &d.nodes[i]);
+                if (node->promote_to != NODE_NONE)
+                        decide_promote(input, node, decision_find_node(&d, node->promote_to),
+                                       before, d.by_kernel, &d.nodes[i]);
+                if (before && !d.by_kernel && d.primed == previous->primed &&
+                    !may_change(input, state)) {
+                        d.nodes[i].demote = before->demote;
+                        d.nodes[i].promote = before->promote;
+                }
+        }
+        if (!previous || !decision_equal(previous, &d))
+                state->changed_us = input->now_us;
+        state->valid = true;
+
+        *ret = d;
+        d = (Decision){};
+        return 0;
+}

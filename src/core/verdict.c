@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* One word for what limits a scheme, from the last thing that went wrong in its funnel: a window
+ * with movement is judged by what capped it, one without by where the bytes got stuck. */
+
+#include "core/verdict.h"
+
+#define PAGE_BYTES 4096
+#define CPU_LIMIT_PERMILLE 900
+
+static const struct {
+        const char *name;
+        const char *explain;
+        bool trouble;
+} verdict_table[_VERDICT_MAX] = {
+        [VERDICT_MOVING] = {"moving", "Pages move; nothing limits them.", false},
+        [VERDICT_GOAL_MET] = {"goal-met", "The node has the free memory that it should have.",
+                              false},
+        [VERDICT_QUOTA_RAMP] = {"quota-ramp",
+                                "The kernel's tuner has not raised the quota to a page yet.", true},
+        [VERDICT_QUOTA_LIMITED] = {"quota-limited",
+                                   "The rate limit is used up; raise it to move faster.", false},
+        [VERDICT_CPU_LIMITED] = {"cpu-limited",
+                                 "The kdamond uses a whole CPU; fewer regions or longer intervals "
+                                 "would help.",
+                                 true},
+        [VERDICT_TARGET_FULL] = {"target-full",
+                                 "The target node has no free memory that a migration may take.",
+                                 true},
+        [VERDICT_NO_CANDIDATES] = {"no-candidates",
+                                   "No memory of the node matches the access pattern.", false},
+        [VERDICT_FILTERED] = {"filtered",
+                              "Regions match, but the young filter let no page of them through.",
+                              false},
+        [VERDICT_NOT_MONITORED] = {"not-monitored",
+                                   "The kdamond runs but completes no pass over the node.", true},
+        [VERDICT_WAITING] = {"waiting", "Not observed for a whole interval yet.", false},
+        [VERDICT_ENDED] = {"ended", "The kernel ended the kdamond.", true},
+};
+
+const char *verdict_to_string(Verdict verdict) {
+        return (unsigned) verdict < _VERDICT_MAX ? verdict_table[verdict].name : NULL;
+}
+
+const char *verdict_explain(Verdict verdict) {
+        return (unsigned) verdict < _VERDICT_MAX ? verdict_table[verdict].explain : NULL;
+}
+
+bool verdict_is_trouble(Verdict verdict) {
+        return (unsigned) verdict < _VERDICT_MAX && verdict_table[verdict].trouble;
+}
+
+Verdict verdict_of(const VerdictInput *input) {
+        const SchemeCounters *d = input->delta;
+
+        if (!input->on)
+                return VERDICT_ENDED;
+        if (input->window_us == 0)
+                return VERDICT_WAITING;
+        if (input->cpu_permille >= CPU_LIMIT_PERMILLE && !input->goal_met)
+                return VERDICT_CPU_LIMITED;
+        if (d->sz_applied > 0)
+                return d->qt_exceeds > 0 ? VERDICT_QUOTA_LIMITED : VERDICT_MOVING;
+        if (input->goal_met)
+                /* Promotion's goal is a full node: to the operator that is a lack of room. */
+                return input->is_promotion ? VERDICT_TARGET_FULL : VERDICT_GOAL_MET;
+        if (d->sz_tried == 0) {
+                if ((input->caps & DAMON_CAP_EFFECTIVE_BYTES) && input->effective_bytes > 0 &&
+                    input->effective_bytes < PAGE_BYTES)
+                        return VERDICT_QUOTA_RAMP;
+                if ((input->caps & DAMON_CAP_SNAPSHOTS) && d->nr_snapshots == 0)
+                        return VERDICT_NOT_MONITORED;
+                return VERDICT_NO_CANDIDATES;
+        }
+        if ((input->caps & DAMON_CAP_PASSED) && d->sz_passed == 0)
+                return VERDICT_FILTERED;
+        if (input->caps & DAMON_CAP_PASSED)
+                return VERDICT_TARGET_FULL;
+        /* Before 6.14 nothing tells a page that was filtered from one that found no room. */
+        return VERDICT_FILTERED;
+}
