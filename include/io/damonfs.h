@@ -16,11 +16,12 @@
 #define DAMONFS_STAT_ENABLED "sys/module/damon_stat/parameters/enabled"
 
 /* State and pid of every kdamond, nothing below; what a foreign tree may be asked. *ret zero
- * before; damon_tree_done() after. 0; -EOPNOTSUPP without DAMON's sysfs; another errno. */
-int damonfs_read_states(Sysfs *sysfs, DamonTree *ret);
+ * before; damon_tree_done() after. EBUSY is retried within a bound, as in damonfs_run(). 0;
+ * -EOPNOTSUPP without DAMON's sysfs; another errno. */
+int damonfs_read_states(Sysfs *sysfs, void (*sleep_us)(uint64_t us), DamonTree *ret);
 
 /* Everything. -E2BIG when it holds more than we ever stage. */
-int damonfs_read(Sysfs *sysfs, uint32_t caps, DamonTree *ret);
+int damonfs_read(Sysfs *sysfs, uint32_t caps, void (*sleep_us)(uint64_t us), DamonTree *ret);
 
 /* Capabilities as the files of kdamond 0 show them; it must hold a context, a scheme, a goal and a
  * filter (damonfs_stage() or a tree of ours). 0, or -ENODATA when it does not. */

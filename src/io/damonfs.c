@@ -32,7 +32,7 @@ static int read_count(Sysfs *sysfs, const char *dir, const char *leaf, uint64_t 
 
 static int read_state(Sysfs *sysfs, size_t kdamond, bool *ret_on) {
         char path[DIR_MAX], buf[64];
-        int r = -EBUSY;
+        int r;
 
         (void) snprintf(path, sizeof(path), KDAMONDS "/%zu/state", kdamond);
         r = sysfs_read(sysfs, path, buf, sizeof(buf));
@@ -42,7 +42,35 @@ static int read_state(Sysfs *sysfs, size_t kdamond, bool *ret_on) {
         return 0;
 }
 
-int damonfs_read_states(Sysfs *sysfs, DamonTree *ret) {
+/* State and pid files share the trylock: EBUSY says nothing about the kdamond. */
+static int read_state_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint64_t us),
+                            bool *ret_on) {
+        int r = -EBUSY;
+
+        for (unsigned i = 0; i < EBUSY_TRIES; i++) {
+                r = read_state(sysfs, kdamond, ret_on);
+                if (r != -EBUSY)
+                        return r;
+                sleep_us(EBUSY_SLEEP_US);
+        }
+        return r;
+}
+
+static int read_pid_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint64_t us), int *ret) {
+        char path[DIR_MAX];
+        int r = -EBUSY;
+
+        (void) snprintf(path, sizeof(path), KDAMONDS "/%zu/pid", kdamond);
+        for (unsigned i = 0; i < EBUSY_TRIES; i++) {
+                r = sysfs_read_int(sysfs, path, ret);
+                if (r != -EBUSY)
+                        return r;
+                sleep_us(EBUSY_SLEEP_US);
+        }
+        return r;
+}
+
+int damonfs_read_states(Sysfs *sysfs, void (*sleep_us)(uint64_t us), DamonTree *ret) {
         _cleanup_(damon_tree_done) DamonTree tree = {};
         size_t n;
         int r;
@@ -56,15 +84,12 @@ int damonfs_read_states(Sysfs *sysfs, DamonTree *ret) {
         if (!tree.kdamonds)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                char path[DIR_MAX];
-
                 tree.kdamonds[i] = damon_kdamond_default();
                 tree.n_kdamonds++;
-                r = read_state(sysfs, i, &tree.kdamonds[i].on);
+                r = read_state_retry(sysfs, i, sleep_us, &tree.kdamonds[i].on);
                 if (r < 0)
                         return r;
-                (void) snprintf(path, sizeof(path), KDAMONDS "/%zu/pid", i);
-                r = sysfs_read_int(sysfs, path, &tree.kdamonds[i].pid);
+                r = read_pid_retry(sysfs, i, sleep_us, &tree.kdamonds[i].pid);
                 if (r < 0)
                         return r;
         }
@@ -166,11 +191,11 @@ static int read_context(Sysfs *sysfs, uint32_t caps, const char *dir, DamonConte
         return 0;
 }
 
-int damonfs_read(Sysfs *sysfs, uint32_t caps, DamonTree *ret) {
+int damonfs_read(Sysfs *sysfs, uint32_t caps, void (*sleep_us)(uint64_t us), DamonTree *ret) {
         _cleanup_(damon_tree_done) DamonTree tree = {};
         int r;
 
-        r = damonfs_read_states(sysfs, &tree);
+        r = damonfs_read_states(sysfs, sleep_us, &tree);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < tree.n_kdamonds; i++) {
@@ -280,20 +305,6 @@ static int write_retry(Sysfs *sysfs, const char *path, const char *value,
 
         for (unsigned i = 0; i < EBUSY_TRIES; i++) {
                 r = sysfs_write(sysfs, path, value);
-                if (r != -EBUSY)
-                        return r;
-                sleep_us(EBUSY_SLEEP_US);
-        }
-        return r;
-}
-
-/* The state file shares the trylock: EBUSY says nothing about the kdamond. */
-static int read_state_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint64_t us),
-                            bool *ret_on) {
-        int r = -EBUSY;
-
-        for (unsigned i = 0; i < EBUSY_TRIES; i++) {
-                r = read_state(sysfs, kdamond, ret_on);
                 if (r != -EBUSY)
                         return r;
                 sleep_us(EBUSY_SLEEP_US);

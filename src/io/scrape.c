@@ -150,7 +150,7 @@ int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, void (*sleep_u
         _cleanup_(damon_tree_done) DamonTree tree = {};
         int r;
 
-        r = damonfs_read_states(sysfs, &tree);
+        r = damonfs_read_states(sysfs, sleep_us, &tree);
         if (r < 0)
                 return r;
         r = scrape_nodes(sysfs, nids, NULL, now_us, &sample);
