@@ -24,8 +24,8 @@ Event *report_pair(const Config *config, const Topology *topology, const Decisio
                    const PlanScheme *scheme);
 Event *report_headroom(const NodeDecision *node); /* a configured value that was raised */
 Event *report_idle(const Topology *topology);
-Event *report_running(const Plan *plan);
-Event *report_adopted(const Plan *plan);
+Event *report_running(const DamonTree *tree);
+Event *report_adopted(const DamonTree *tree);
 /* What a pair moved since the last report, with its funnel and the state of both nodes. */
 Event *report_moved(const PlanScheme *scheme, const LedgerPair *since, const LedgerPair *total,
                     const Decision *decision, const Sample *sample, Verdict verdict,

@@ -150,7 +150,7 @@ Event *report_idle(const Topology *topology) {
                                                : topology->evidence_text);
 }
 
-static Event *report_started(const Plan *plan, const char *id, const char *verb) {
+static Event *report_started(const DamonTree *tree, const char *id, const char *verb) {
         _cleanup_(freep) char *pids = NULL;
         size_t size = 0;
         Event *event;
@@ -160,22 +160,22 @@ static Event *report_started(const Plan *plan, const char *id, const char *verb)
         f = open_memstream(&pids, &size);
         if (!f)
                 return NULL;
-        for (size_t i = 0; i < plan->tree.n_kdamonds; i++)
-                fprintf(f, "%s%i", i > 0 ? " " : "", plan->tree.kdamonds[i].pid);
+        for (size_t i = 0; i < tree->n_kdamonds; i++)
+                fprintf(f, "%s%i", i > 0 ? " " : "", tree->kdamonds[i].pid);
         if (fclose(f) != 0)
                 return NULL;
-        event = event_new(LOG_INFO, id, "Tiering with %zu kdamond%s%s (pid %s)",
-                          plan->tree.n_kdamonds, plan->tree.n_kdamonds == 1 ? "" : "s", verb, pids);
+        event = event_new(LOG_INFO, id, "Tiering with %zu kdamond%s%s (pid %s)", tree->n_kdamonds,
+                          tree->n_kdamonds == 1 ? "" : "s", verb, pids);
         r = event_add(event, "PIDS", "%s", pids);
         return done(event, r);
 }
 
-Event *report_running(const Plan *plan) {
-        return report_started(plan, MESSAGE_RUNNING, "");
+Event *report_running(const DamonTree *tree) {
+        return report_started(tree, MESSAGE_RUNNING, "");
 }
 
-Event *report_adopted(const Plan *plan) {
-        return report_started(plan, MESSAGE_ADOPTED, " that an earlier run left running");
+Event *report_adopted(const DamonTree *tree) {
+        return report_started(tree, MESSAGE_ADOPTED, " that an earlier run left running");
 }
 
 static int add_node_state(Event *event, const char *free_name, const char *headroom_name, int nid,
