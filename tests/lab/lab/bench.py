@@ -253,7 +253,7 @@ class Bench:
     def boot(self) -> None:
         self.guest.start()
         self.result.boot_s = round(self.guest.boot_s, 1)
-        self.guest.run("mount -t ext4 -o ro /dev/nvme1n1 /mnt && cp -a /mnt/. / && umount /mnt")
+        self.guest.run(f"mount -o ro -L {image.PRODUCT_LABEL} /mnt && cp -a /mnt/. / && umount /mnt")
         if self.contender.needs_product:
             # What a package's maintainer script would do.
             self.guest.run("systemctl daemon-reload; systemd-sysusers; systemd-tmpfiles --create 2>/dev/null; "

@@ -82,7 +82,10 @@ def retried(command: Sequence[str], cwd: Path | None = None) -> str:
 
 
 class PrivateApt:
-    """An apt with its own sources, lists and cache; proxy and other settings stay the machine's."""
+    """An apt with its own sources, lists and cache; proxy and other settings stay the machine's.
+
+    It sees a release's main suite and its backports, the newest version of each package winning.
+    """
 
     def __init__(self, release: str) -> None:
         self.base = cache.root() / f"apt-{release}"
@@ -100,6 +103,8 @@ class PrivateApt:
             "-o", f"Dir::Etc::preferences={self.base}/none", "-o", f"Dir::Etc::preferencesparts={self.base}/empty",
             "-o", f"Dir::State::lists={self.base}/lists", "-o", f"Dir::Cache={self.base}",
             "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none",
+            # Backports are marked to be used on demand only; here they are what is wanted.
+            "-o", f"APT::Default-Release={release}-backports",
             # The machine's hooks have no business with the lab's downloads.
             "-o", "APT::Update::Post-Invoke-Success::=", "-o", "Dir::Log=/dev/null",
         ]

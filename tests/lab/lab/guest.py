@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Callable, Iterator
 
+from . import emulator, image
 from .kernels import Kernel
 from .topologies import Topology
 
@@ -62,10 +63,10 @@ class Guest:
 
     def start(self) -> None:
         ports = {name: self.directory / f"{name}.sock" for name in ("agent", "live")}
-        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", *self.topology.qemu(),
+        command = [*emulator.command(), "-accel", "tcg,thread=multi", "-cpu", "max", *self.topology.qemu(),
                    "-nodefaults", "-display", "none", "-no-reboot", "-net", "none",
                    "-kernel", str(self.kernel.vmlinuz),
-                   "-append", "root=/dev/nvme0n1 rootfstype=ext4 rw console=ttyS0 loglevel=7 panic=-1 "
+                   "-append", f"root=PARTUUID={image.partition_id(image.ROOT_LABEL)} rootfstype=ext4 rw rootwait console=ttyS0 loglevel=7 panic=-1 "
                               "fsck.mode=skip systemd.show_status=0 systemd.log_target=journal",
                    "-chardev", f"file,id=console,path={self.kernel_log_path}", "-serial", "chardev:console"]
         for name, path in ports.items():

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -37,16 +39,30 @@ MASKED = (
 )
 
 ROOT_MIB = 700
+ROOT_LABEL = "lab-root"
+PRODUCT_LABEL = "lab-product"
+OFFSET_BYTES = 1 << 20
 
 
-def make_disk(tree: Path, image: Path, mib: int) -> None:
-    """An ext4 image with a tree's files, made without mounting anything."""
+def make_disk(tree: Path, image: Path, mib: int, label: str) -> None:
+    """A disk with one ext4 partition that holds a tree's files, made without mounting anything."""
+    with open(image, "wb") as file:
+        file.truncate(OFFSET_BYTES + (mib << 20))
     # No journal and no lazy initialisation: both would write in the background of a measurement.
     subprocess.run(
-        ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-E", "lazy_itable_init=0,root_owner=0:0",
-         "-d", str(tree), "-F", str(image), f"{mib}M"],
-        check=True, stdout=subprocess.DEVNULL,
+        ["mke2fs", "-q", "-t", "ext4", "-L", label, "-O", "^has_journal",
+         "-E", f"lazy_itable_init=0,root_owner=0:0,offset={OFFSET_BYTES}", "-d", str(tree), "-F", str(image), f"{mib}M"],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
+    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), OFFSET_BYTES // 512, (mib << 20) // 512)
+    signature = hashlib.sha256(label.encode()).digest()[:4]
+    with open(image, "r+b") as file:
+        file.write(bytes(440) + signature + bytes(2) + entry + bytes(48) + b"\x55\xaa")
+
+
+def partition_id(label: str) -> str:
+    """How the kernel's root= names the partition. Device names won't do: disks are probed in parallel."""
+    return f"{int.from_bytes(hashlib.sha256(label.encode()).digest()[:4], 'little'):08x}-01"
 
 
 def _chosen_packages() -> list[str]:
@@ -110,7 +126,7 @@ def root_image() -> Path:
         (tree / "etc/machine-id").write_text("6d4f0c1d2b7e4f07a3d85b1c9e20aa11\n", encoding="utf-8")
         # Tests of the whole daemon look for this before they touch the kernel they run on.
         (tree / "etc/damon-tierd-lab").write_text("This is a lab guest.\n", encoding="utf-8")
-        make_disk(tree, directory / "root.ext4", ROOT_MIB)
+        make_disk(tree, directory / "root.img", ROOT_MIB, ROOT_LABEL)
         shutil.rmtree(tree)
 
-    return cache.publish(cache.root() / f"root-{key}", build) / "root.ext4"
+    return cache.publish(cache.root() / f"root-{key}", build) / "root.img"

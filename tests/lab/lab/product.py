@@ -60,7 +60,7 @@ def disk(directory: Path, daemon: bool, build: Path | None) -> Path:
         contract = built / "tests/contract/test-contract"
         if contract.exists():
             shutil.copy(contract, lab / "test-contract")
-    target = directory / "product.ext4"
-    image.make_disk(tree, target, DISK_MIB)
+    target = directory / "product.img"
+    image.make_disk(tree, target, DISK_MIB, image.PRODUCT_LABEL)
     shutil.rmtree(tree)
     return target
