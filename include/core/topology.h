@@ -85,19 +85,29 @@ typedef struct Topology {
         TopologyNode *nodes; /* nodes with memory only, by nid */
         size_t n_nodes;
         TierEvidence evidence;
-        char *evidence_text; /* for people, one sentence: which evidence was used, and why not better */
+        char *evidence_text; /* for people, one sentence: which evidence was used, and why not
+                                better */
         NodeSet skipped;     /* online nodes without memory */
+        NodeSet unlisted;    /* nodes with memory that no configured tier names: left alone */
 } Topology;
 
 Topology *topology_free(Topology *topology);
 DEFINE_FREEP(Topology, topology_free)
 
 /* 0; -ENODATA without any node with memory; -ENXIO when configured tiers name a node that is
- * absent or has no memory, or a node twice, *reterr_text then says which (allocated); -ENOMEM.
- * One tier is a success with n_tiers 1 and evidence "none". */
+ * absent or has no memory, or a node twice, or when none of the configured destinations of a tier
+ * can be one, *reterr_text then says which (allocated); -ENOMEM.
+ * One tier is a success with n_tiers 1 and evidence "none". Configured destinations must have
+ * memory and lie in a faster tier (PromoteTo=) or a slower one (DemoteTo=), not necessarily the
+ * next; tier 0 has no promotion and the last tier no demotion, whatever is configured. */
 int topology_build(const TopologyFacts *facts, const Config *config, Topology **ret,
                    char **reterr_text);
 
 /* NULL when absent. Borrowed. */
 const TopologyNode *topology_find_node(const Topology *topology, int nid);
+
+/* Everything but the texts for people. */
 bool topology_equal(const Topology *a, const Topology *b);
+
+/* Sorts, and joins what touches or overlaps; empty ranges vanish. The new number of ranges. */
+size_t topology_ranges_merge(AddressRange *ranges, size_t n_ranges);
