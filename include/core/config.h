@@ -47,10 +47,10 @@ typedef struct Policy {
         uint32_t headroom_bp;
         uint64_t promote_rate; /* PromoteRateLimit=: bytes/s and node, out of this tier upwards */
         uint64_t demote_rate;  /* DemoteRateLimit=: bytes/s and node, out of this tier downwards */
-        uint32_t promote_min_access_bp; /* PromoteMinAccess=: share of samples that saw access */
-        uint64_t promote_min_age_us;    /* PromoteMinAge= */
-        uint64_t demote_min_age_us;     /* DemoteMinAge= */
-        bool young_filter;              /* YoungFilter=: look at each page again before it moves */
+        uint32_t promote_min_access_bp;  /* PromoteMinAccess=: share of samples that saw access */
+        uint64_t promote_min_age_us;     /* PromoteMinAge= */
+        uint64_t demote_min_age_us;      /* DemoteMinAge= */
+        bool young_filter;               /* YoungFilter=: look at each page again before it moves */
         DestinationMode promote_to_mode; /* PromoteTo= */
         NodeSet promote_to;
         DestinationMode demote_to_mode; /* DemoteTo= */
@@ -64,15 +64,15 @@ typedef struct TierConfig {
 } TierConfig;
 
 typedef struct Monitoring {
-        uint64_t sample_us;       /* SampleInterval= */
-        uint64_t aggr_us;         /* AggregationInterval= */
-        uint64_t update_us;       /* UpdateInterval= */
-        uint32_t access_goal_bp;  /* AccessGoal=: 0 keeps the intervals fixed */
+        uint64_t sample_us;         /* SampleInterval= */
+        uint64_t aggr_us;           /* AggregationInterval= */
+        uint64_t update_us;         /* UpdateInterval= */
+        uint32_t access_goal_bp;    /* AccessGoal=: 0 keeps the intervals fixed */
         uint32_t access_goal_aggrs; /* AccessGoalAggregations= */
-        uint64_t min_sample_us;   /* MinSampleInterval= */
-        uint64_t max_sample_us;   /* MaxSampleInterval= */
-        uint32_t min_regions;     /* MinRegions=: 0 is "auto", from the size of the node */
-        uint32_t max_regions;     /* MaxRegions=: 0 is "auto" */
+        uint64_t min_sample_us;     /* MinSampleInterval= */
+        uint64_t max_sample_us;     /* MaxSampleInterval= */
+        uint32_t min_regions;       /* MinRegions=: 0 is "auto", from the size of the node */
+        uint32_t max_regions;       /* MaxRegions=: 0 is "auto" */
 } Monitoring;
 
 typedef struct Manager {
@@ -144,13 +144,35 @@ char *config_sample(void);
 /* The policy for tier @name, [Policy]'s when the tier is not configured. Borrowed. */
 const Policy *config_tier_policy(const Config *config, const char *name);
 
-/* The key table, for tests that check documents against it. */
+/* How the text of a value is read. */
+typedef enum ConfigType {
+        CONFIG_TYPE_BOOL,
+        CONFIG_TYPE_COUNT,       /* uint32_t */
+        CONFIG_TYPE_REGIONS,     /* uint32_t, "auto" is 0 */
+        CONFIG_TYPE_RATIO,       /* uint32_t, basis points */
+        CONFIG_TYPE_RATE,        /* uint64_t, bytes per second */
+        CONFIG_TYPE_DURATION,    /* uint64_t, microseconds */
+        CONFIG_TYPE_HEADROOM,    /* the three headroom fields of Policy */
+        CONFIG_TYPE_DESTINATION, /* DestinationMode and the NodeSet at set_offset */
+        CONFIG_TYPE_NODES,       /* NodeSet */
+        CONFIG_TYPE_AT_EXIT,
+        CONFIG_TYPE_FOREIGN_KDAMONDS,
+        CONFIG_TYPE_DAMON_STAT,
+        _CONFIG_TYPE_MAX,
+} ConfigType;
+
+/* The key table. */
 typedef struct ConfigKeyInfo {
         const char *section; /* "Policy" keys may stand in "Tier" too */
         const char *key;
         const char *default_text;
         const char *help;
         const char *expected; /* "a duration, e.g. '5s'" */
+        ConfigType type;
+        size_t offset; /* in Policy, TierConfig, Monitoring or Manager, by section */
+        size_t set_offset;
+        uint64_t min; /* in the type's unit; a headroom's are of its ratio */
+        uint64_t max;
 } ConfigKeyInfo;
 
 const ConfigKeyInfo *config_keys(size_t *ret_n);

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* The one table of configuration keys. Whoever adds a key adds a row here and its item in
+ * damon-tierd.conf(5); parsing, dump, sample and the check of the documents follow. Relations
+ * between keys are core/config's business. */
+
+#include <string.h>
+
+#include "core/config-keys.h"
+#include "core/config-types.h"
+
+#define MSEC UINT64_C(1000)
+#define SEC (MSEC * 1000)
+#define MIN_US (SEC * 60)
+#define HOUR (MIN_US * 60)
+#define DAY (HOUR * 24)
+
+#define MIB (UINT64_C(1) << 20)
+#define TIB (UINT64_C(1) << 40)
+
+/* Rows of the key table. */
+#define KEY(section_, key_, type_, struct_, field_)                    \
+        .section = section_, .key = key_, .type = CONFIG_TYPE_##type_, \
+        .expected = NOUN_##type_ ", " HINT_##type_, .offset = offsetof(struct_, field_)
+
+static const ConfigKeyInfo keys[] = {
+        {
+                KEY("Policy", "Headroom", HEADROOM, Policy, headroom_mode),
+                .default_text = "auto",
+                /* Above half, the fast tier would be kept emptier than full. */
+                .max = 5000,
+                .help = "Memory that stays free in each node of the tier, so that promoted pages "
+                        "and sudden demand find room. With 'auto' it follows the kernel's own "
+                        "watermarks; a size or a share of the node's memory fixes it.",
+        },
+        {
+                KEY("Policy", "PromoteRateLimit", RATE, Policy, promote_rate),
+                .default_text = "400M/s",
+                /* Below a few huge pages per second nothing useful ever arrives. */
+                .min = MIB,
+                .max = TIB,
+                .help = "The most that each node of the tier may send to a faster tier.",
+        },
+        {
+                KEY("Policy", "DemoteRateLimit", RATE, Policy, demote_rate),
+                .default_text = "400M/s",
+                .min = MIB,
+                .max = TIB,
+                .help = "The most that each node of the tier may send to a slower tier.",
+        },
+        {
+                KEY("Policy", "PromoteMinAccess", RATIO, Policy, promote_min_access_bp),
+                .default_text = "5%",
+                /* At 0 memory that nobody touches would be promoted. */
+                .min = 1,
+                .max = 10000,
+                .help = "How often memory must be seen accessed, as a share of the samples, to "
+                        "be promoted.",
+        },
+        {
+                KEY("Policy", "PromoteMinAge", DURATION, Policy, promote_min_age_us),
+                .default_text = "0",
+                .max = DAY,
+                .help = "How long memory must have been that hot before it is promoted.",
+        },
+        {
+                KEY("Policy", "DemoteMinAge", DURATION, Policy, demote_min_age_us),
+                .default_text = "0",
+                .max = DAY,
+                .help = "How long memory must have been idle before it is demoted. Demotion takes "
+                        "the coldest memory first in any case.",
+        },
+        {
+                KEY("Policy", "YoungFilter", BOOL, Policy, young_filter),
+                .default_text = "yes",
+                .help = "Look at each page once more right before it moves: promote it only if it "
+                        "was accessed again, demote it only if it was not.",
+        },
+        {
+                KEY("Policy", "PromoteTo", DESTINATION, Policy, promote_to_mode),
+                .set_offset = offsetof(Policy, promote_to),
+                .default_text = "auto",
+                .help = "Where promoted memory goes: 'auto' takes the nearest node of the next "
+                        "faster tier, a node list the nearest of these nodes; 'none' switches "
+                        "promotion off.",
+        },
+        {
+                KEY("Policy", "DemoteTo", DESTINATION, Policy, demote_to_mode),
+                .set_offset = offsetof(Policy, demote_to),
+                .default_text = "auto",
+                .help = "Where demoted memory goes: 'auto' takes the nearest node of the next "
+                        "slower tier, a node list the nearest of these nodes; 'none' switches "
+                        "demotion off.",
+        },
+        {
+                KEY("Tier", "Nodes", NODES, TierConfig, nodes),
+                .default_text = "",
+                .help = "The NUMA nodes of the tier. Required; no node may be in two tiers.",
+        },
+        {
+                KEY("Monitoring", "SampleInterval", DURATION, Monitoring, sample_us),
+                .default_text = "5ms",
+                .min = MSEC,
+                /* The kernel answers commands only between samples. */
+                .max = SEC,
+                .help = "How often the kernel checks whether memory was accessed. Where the "
+                        "kernel tunes the intervals, this is where it starts.",
+        },
+        {
+                KEY("Monitoring", "AggregationInterval", DURATION, Monitoring, aggr_us),
+                .default_text = "100ms",
+                .min = MSEC,
+                .max = 10 * MIN_US,
+                .help = "How long the checks are summed up before memory is judged by them.",
+        },
+        {
+                KEY("Monitoring", "UpdateInterval", DURATION, Monitoring, update_us),
+                .default_text = "1s",
+                .min = MSEC,
+                .max = HOUR,
+                .help = "How often the kernel looks whether the monitored memory itself changed.",
+        },
+        {
+                KEY("Monitoring", "AccessGoal", RATIO, Monitoring, access_goal_bp),
+                .default_text = "4%",
+                .max = 10000,
+                .help = "The share of possible access observations that the kernel shall aim at "
+                        "when it tunes the intervals; 0 keeps them fixed.",
+        },
+        {
+                KEY("Monitoring", "AccessGoalAggregations", COUNT, Monitoring, access_goal_aggrs),
+                .default_text = "3",
+                .min = 1,
+                .max = 1000,
+                .help = "How many aggregations the kernel looks at between two tuning steps.",
+        },
+        {
+                KEY("Monitoring", "MinSampleInterval", DURATION, Monitoring, min_sample_us),
+                .default_text = "5ms",
+                .min = MSEC,
+                .max = SEC,
+                .help = "Tuning makes the sampling interval no shorter than this.",
+        },
+        {
+                KEY("Monitoring", "MaxSampleInterval", DURATION, Monitoring, max_sample_us),
+                .default_text = "100ms",
+                .min = MSEC,
+                .max = SEC,
+                .help = "Tuning makes the sampling interval no longer than this. The kernel "
+                        "answers commands only between samples, so this also bounds how long "
+                        "they take.",
+        },
+        {
+                KEY("Monitoring", "MinRegions", REGIONS, Monitoring, min_regions),
+                .default_text = "auto",
+                .min = 3, /* mm/damon/core.c:damon_set_attrs() refuses less */
+                .max = 1000000,
+                .help = "The least number of regions that the memory of a node is watched in; "
+                        "'auto' goes by the size of the node.",
+        },
+        {
+                KEY("Monitoring", "MaxRegions", REGIONS, Monitoring, max_regions),
+                .default_text = "auto",
+                .min = 3,
+                .max = 1000000,
+                .help = "The greatest number of regions. More regions find smaller hot spots and "
+                        "cost more CPU time.",
+        },
+        {
+                KEY("Manager", "Interval", DURATION, Manager, interval_us),
+                .default_text = "5s",
+                .min = SEC,
+                .max = HOUR,
+                .help = "How often the daemon looks at the counters and adjusts.",
+        },
+        {
+                KEY("Manager", "ReportInterval", DURATION, Manager, report_interval_us),
+                .default_text = "1min",
+                .max = DAY,
+                .help = "How often a summary of what moved is logged; 0 logs changes only.",
+        },
+        {
+                KEY("Manager", "AtExit", AT_EXIT, Manager, at_exit),
+                .default_text = "restore",
+                .help = "What to do when the service stops: 'restore' ends tiering and gives back "
+                        "every setting, 'keep' leaves the kernel tiering on its own until the "
+                        "next start takes over.",
+        },
+        {
+                KEY("Manager", "ForeignKdamonds", FOREIGN_KDAMONDS, Manager, foreign_kdamonds),
+                .default_text = "refuse",
+                .help = "What to do when somebody else runs DAMON: 'refuse' fails with an "
+                        "explanation, 'wait' tries again until it is free.",
+        },
+        {
+                KEY("Manager", "DamonStat", DAMON_STAT, Manager, damon_stat),
+                .default_text = "suspend",
+                .help = "What to do about the kernel's DAMON_STAT module, which excludes every "
+                        "other use of DAMON while it is on: 'suspend' switches it off and "
+                        "restores it at exit, 'refuse' fails.",
+        },
+};
+
+static const ConfigSectionInfo sections[] = {
+        {
+                .section = "Policy",
+                .title = "[Policy]",
+                .help = "How memory is moved, for all tiers.",
+        },
+        {
+                .section = "Tier",
+                .title = "[Tier NAME]",
+                .help = "Tiers are found from what the firmware and the kernel say. To set them "
+                        "by hand, name each one in a section of its own, the fastest first. A "
+                        "tier may also have any key of [Policy], for itself alone.",
+        },
+        {
+                .section = "Monitoring",
+                .title = "[Monitoring]",
+                .help = "How the kernel watches accesses to memory.",
+        },
+        {
+                .section = "Manager",
+                .title = "[Manager]",
+                .help = "How the daemon itself behaves.",
+        },
+};
+
+const ConfigKeyInfo *config_key_find(const char *section, const char *key) {
+        bool is_tier = strcmp(section, "Tier") == 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(keys); i++)
+                if (strcmp(keys[i].key, key) == 0 &&
+                    (strcmp(keys[i].section, section) == 0 ||
+                     (is_tier && strcmp(keys[i].section, "Policy") == 0)))
+                        return &keys[i];
+
+        return NULL;
+}
+
+void *config_section_base(Config *config, const ConfigKeyInfo *key) {
+        if (strcmp(key->section, "Policy") == 0)
+                return &config->policy;
+        if (strcmp(key->section, "Monitoring") == 0)
+                return &config->monitoring;
+        if (strcmp(key->section, "Manager") == 0)
+                return &config->manager;
+
+        return NULL;
+}
+
+const ConfigKeyInfo *config_keys(size_t *ret_n) {
+        *ret_n = ELEMENTSOF(keys);
+        return keys;
+}
+
+const ConfigSectionInfo *config_sections(size_t *ret_n) {
+        *ret_n = ELEMENTSOF(sections);
+        return sections;
+}
