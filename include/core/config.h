@@ -75,20 +75,20 @@ typedef struct Monitoring {
         uint32_t max_regions;       /* MaxRegions=: 0 is "auto" */
 } Monitoring;
 
-typedef struct Manager {
+typedef struct ManagerConfig {
         uint64_t interval_us;        /* Interval= */
         uint64_t report_interval_us; /* ReportInterval= */
         AtExit at_exit;
         ForeignKdamonds foreign_kdamonds;
         DamonStat damon_stat;
-} Manager;
+} ManagerConfig;
 
 typedef struct Config {
         Policy policy;
         TierConfig *tiers; /* fastest first, as in the files; empty: tiers are found */
         size_t n_tiers;
         Monitoring monitoring;
-        Manager manager;
+        ManagerConfig manager;
 } Config;
 
 /* One "Key=value" of a file, as io/conffile read it. Strings are borrowed. */

@@ -104,7 +104,7 @@ static int check_monitoring(ConfigBuilder *b) {
 }
 
 static int check_manager(ConfigBuilder *b) {
-        Manager *m = &b->config->manager;
+        ManagerConfig *m = &b->config->manager;
         const ConfigOrigin *report =
                 config_find_origin(b, config_key_find("Manager", "ReportInterval"));
 

@@ -167,33 +167,34 @@ static const ConfigKeyInfo keys[] = {
                         "cost more CPU time.",
         },
         {
-                KEY("Manager", "Interval", DURATION, Manager, interval_us),
+                KEY("Manager", "Interval", DURATION, ManagerConfig, interval_us),
                 .default_text = "5s",
                 .min = SEC,
                 .max = HOUR,
                 .help = "How often the daemon looks at the counters and adjusts.",
         },
         {
-                KEY("Manager", "ReportInterval", DURATION, Manager, report_interval_us),
+                KEY("Manager", "ReportInterval", DURATION, ManagerConfig, report_interval_us),
                 .default_text = "1min",
                 .max = DAY,
                 .help = "How often a summary of what moved is logged; 0 logs changes only.",
         },
         {
-                KEY("Manager", "AtExit", AT_EXIT, Manager, at_exit),
+                KEY("Manager", "AtExit", AT_EXIT, ManagerConfig, at_exit),
                 .default_text = "restore",
                 .help = "What to do when the service stops: 'restore' ends tiering and gives back "
                         "every setting, 'keep' leaves the kernel tiering on its own until the "
                         "next start takes over.",
         },
         {
-                KEY("Manager", "ForeignKdamonds", FOREIGN_KDAMONDS, Manager, foreign_kdamonds),
+                KEY("Manager", "ForeignKdamonds", FOREIGN_KDAMONDS, ManagerConfig,
+                    foreign_kdamonds),
                 .default_text = "refuse",
                 .help = "What to do when somebody else runs DAMON: 'refuse' fails with an "
                         "explanation, 'wait' tries again until it is free.",
         },
         {
-                KEY("Manager", "DamonStat", DAMON_STAT, Manager, damon_stat),
+                KEY("Manager", "DamonStat", DAMON_STAT, ManagerConfig, damon_stat),
                 .default_text = "suspend",
                 .help = "What to do about the kernel's DAMON_STAT module, which excludes every "
                         "other use of DAMON while it is on: 'suspend' switches it off and "
