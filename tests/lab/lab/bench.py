@@ -146,6 +146,14 @@ class Bench:
                 raise GuestError("the guest died")
             time.sleep(min(0.5, left))
 
+    def wait_for_migration(self, size_bytes: int, seconds: float) -> None:
+        """Wait until that much was migrated, by the kernel's count."""
+        deadline = time.monotonic() + seconds
+        while self.vmstat_delta().get("pgmigrate_success", 0) * self.page_bytes < size_bytes:
+            if time.monotonic() > deadline:
+                raise ScenarioFailed(f"nothing much moved within {seconds:.0f} s\n{self.unit_log()}")
+            self.wait(0.5)
+
     def measure(self) -> None:
         """Take the closing numbers, while everything still runs."""
         result = self.result

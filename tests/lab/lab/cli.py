@@ -84,4 +84,6 @@ def main() -> int:
             sys.stdout.write(text)
         else:
             Path(arguments.json).write_text(text, encoding="utf-8")
+    if results and all(result.skipped for result in results):
+        return 77
     return 0 if results and all(result.passed for result in results) else 1

@@ -41,6 +41,10 @@ class Result:
     kernel_warnings: list[str] = field(default_factory=list)
     failed_units: list[str] = field(default_factory=list)
     journal_errors: list[str] = field(default_factory=list)
+    # Of a scenario that runs a test program: how many of its cases did what.
+    cases_passed: int | None = None
+    cases_failed: int | None = None
+    skipped: str | None = None
     passed: bool = False
     reasons: list[str] = field(default_factory=list)
 
@@ -51,7 +55,12 @@ class Result:
         self.hot_fast_share_end = after[-1].hot_fast_share if after else None
 
     def summary(self) -> str:
-        words = [f"{'PASS' if self.passed else 'FAIL'} {self.scenario} {self.contender} {self.topology} {self.kernel}:"]
+        verdict = "FAIL" if not self.passed else "SKIP" if self.skipped else "PASS"
+        words = [f"{verdict} {self.scenario} {self.contender} {self.topology} {self.kernel}:"]
+        if self.skipped:
+            words.append(f"{self.skipped},")
+        if self.cases_passed is not None:
+            words.append(f"{self.cases_passed} cases passed, {self.cases_failed} failed,")
         if self.hot_fast_share_end is not None:
             words.append(f"hot in fast {self.hot_fast_share_end:.1%} at the end,")
             words.append(f"95% after {self.t95_s:.1f} s," if self.t95_s is not None else "95% never,")
