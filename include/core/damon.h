@@ -46,6 +46,9 @@ typedef enum DamonCaps {
 const char *damon_cap_to_string(DamonCaps cap);
 /* The release whose mainline kernel brought it: "7.1". */
 const char *damon_cap_release(DamonCaps cap);
+/* What a mainline kernel of that release offers, for a dry run, which may not stage anything to
+ * look at. @release as uname(2) has it: "7.3.4+deb13-amd64". 0 when it is not understood. */
+uint32_t damon_caps_of_release(const char *release);
 /* All set bits, separated by blanks. Allocated; NULL without memory. */
 char *damon_caps_to_string(uint32_t caps);
 

@@ -54,6 +54,8 @@ typedef struct Sample {
 } Sample;
 
 void sample_done(Sample *sample);
+/* The nodes alone, for scrape_nodes(). 0 or -ENOMEM. */
+int sample_copy_nodes(const Sample *sample, Sample *ret);
 /* NULL when absent. Borrowed. */
 const NodeSample *sample_find_node(const Sample *sample, int nid);
 

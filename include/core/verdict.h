@@ -42,3 +42,23 @@ typedef struct VerdictInput {
 } VerdictInput;
 
 Verdict verdict_of(const VerdictInput *input);
+
+/* One scheme's verdict over time. Zero is "not observed yet". */
+typedef struct VerdictTrack {
+        bool valid;
+        Verdict current;
+        uint64_t since_us;
+        bool told; /* its start was reported */
+} VerdictTrack;
+
+typedef struct VerdictChange {
+        bool started; /* report that @current holds */
+        bool ended;   /* report that @before is over */
+        Verdict before;
+        uint64_t lasted_us;
+} VerdictChange;
+
+/* Take in this window's verdict. A verdict that is trouble and has lasted @hold_us is told once
+ * when it starts and, if it was, once when it ends. */
+VerdictChange verdict_track(VerdictTrack *track, Verdict verdict, uint64_t now_us,
+                            uint64_t hold_us);

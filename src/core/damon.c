@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "core/damon.h"
 
 static const struct {
@@ -45,6 +46,32 @@ const char *damon_cap_release(DamonCaps cap) {
                 if (cap_table[i].cap == cap)
                         return cap_table[i].release;
         return NULL;
+}
+
+/* "6.12..." -> 6012; 0 when the text does not start like that. */
+static uint64_t release_number(const char *release) {
+        _cleanup_(freep) char *major = NULL, *minor = NULL;
+        size_t n_major = strspn(release, "0123456789"), n_minor;
+        uint64_t a, b;
+
+        if (n_major == 0 || release[n_major] != '.')
+                return 0;
+        n_minor = strspn(release + n_major + 1, "0123456789");
+        major = strndup(release, n_major);
+        minor = strndup(release + n_major + 1, n_minor);
+        if (!major || !minor || parse_u64(major, &a) < 0 || parse_u64(minor, &b) < 0)
+                return 0;
+        return a * 1000 + MIN(b, UINT64_C(999));
+}
+
+uint32_t damon_caps_of_release(const char *release) {
+        uint64_t number = release_number(release);
+        uint32_t caps = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(cap_table); i++)
+                if (number >= release_number(cap_table[i].release))
+                        caps |= cap_table[i].cap;
+        return caps;
 }
 
 char *damon_caps_to_string(uint32_t caps) {

@@ -14,6 +14,23 @@ void sample_done(Sample *sample) {
         *sample = (Sample){};
 }
 
+int sample_copy_nodes(const Sample *sample, Sample *ret) {
+        NodeSample *nodes;
+
+        nodes = calloc(MAX(sample->n_nodes, (size_t) 1), sizeof(*nodes));
+        if (!nodes)
+                return -ENOMEM;
+        for (size_t i = 0; i < sample->n_nodes; i++)
+                nodes[i] = sample->nodes[i];
+        *ret = (Sample){
+                .now_us = sample->now_us,
+                .has_memory = sample->has_memory,
+                .nodes = nodes,
+                .n_nodes = sample->n_nodes,
+        };
+        return 0;
+}
+
 const NodeSample *sample_find_node(const Sample *sample, int nid) {
         for (size_t i = 0; i < sample->n_nodes; i++)
                 if (sample->nodes[i].nid == nid)

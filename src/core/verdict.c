@@ -79,3 +79,20 @@ Verdict verdict_of(const VerdictInput *input) {
         /* Before 6.14 nothing tells a page that was filtered from one that found no room. */
         return VERDICT_FILTERED;
 }
+
+VerdictChange verdict_track(VerdictTrack *track, Verdict verdict, uint64_t now_us,
+                            uint64_t hold_us) {
+        VerdictChange change = {};
+
+        if (!track->valid || track->current != verdict) {
+                change.ended = track->valid && track->told;
+                change.before = track->current;
+                change.lasted_us = now_us - track->since_us;
+                *track = (VerdictTrack){.valid = true, .current = verdict, .since_us = now_us};
+        }
+        if (!track->told && verdict_is_trouble(verdict) && now_us - track->since_us >= hold_us) {
+                track->told = true;
+                change.started = true;
+        }
+        return change;
+}

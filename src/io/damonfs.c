@@ -8,19 +8,19 @@
 #include <string.h>
 
 #include "io/damonfs.h"
+#include "io/pathf.h"
 
 #define EBUSY_TRIES 200
 #define EBUSY_SLEEP_US (50 * UINT64_C(1000)) /* 10 s in all: sampling intervals end at 1 s */
-#define DIR_MAX 256
 
 #define KDAMONDS DAMON_KDAMONDS_DIR
 
 static int read_count(Sysfs *sysfs, const char *dir, const char *leaf, uint64_t max, size_t *ret) {
-        char path[DIR_MAX + 64];
+        char path[PATHF_MAX];
         uint64_t n;
         int r;
 
-        (void) snprintf(path, sizeof(path), "%s/%s", dir, leaf);
+        (void) pathf(path, "%s/%s", dir, leaf);
         r = sysfs_read_u64(sysfs, path, &n);
         if (r < 0)
                 return r;
@@ -31,10 +31,10 @@ static int read_count(Sysfs *sysfs, const char *dir, const char *leaf, uint64_t 
 }
 
 static int read_state(Sysfs *sysfs, size_t kdamond, bool *ret_on) {
-        char path[DIR_MAX], buf[64];
+        char path[PATHF_MAX], buf[64];
         int r;
 
-        (void) snprintf(path, sizeof(path), KDAMONDS "/%zu/state", kdamond);
+        (void) pathf(path, KDAMONDS "/%zu/state", kdamond);
         r = sysfs_read(sysfs, path, buf, sizeof(buf));
         if (r < 0)
                 return r;
@@ -57,10 +57,10 @@ static int read_state_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint6
 }
 
 static int read_pid_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint64_t us), int *ret) {
-        char path[DIR_MAX];
+        char path[PATHF_MAX];
         int r = -EBUSY;
 
-        (void) snprintf(path, sizeof(path), KDAMONDS "/%zu/pid", kdamond);
+        (void) pathf(path, KDAMONDS "/%zu/pid", kdamond);
         for (unsigned i = 0; i < EBUSY_TRIES; i++) {
                 r = sysfs_read_int(sysfs, path, ret);
                 if (r != -EBUSY)
@@ -104,12 +104,12 @@ static int read_level(Sysfs *sysfs, uint32_t caps, DamonLevel level, const char 
         const DamonAttr *attrs = damon_attrs(&n);
 
         for (size_t i = 0; i < n; i++) {
-                char path[DIR_MAX + 64], buf[64];
+                char path[PATHF_MAX], buf[64];
                 int r;
 
                 if (attrs[i].level != level || (attrs[i].caps & caps) != attrs[i].caps)
                         continue;
-                (void) snprintf(path, sizeof(path), "%s/%s", dir, attrs[i].leaf);
+                (void) pathf(path, "%s/%s", dir, attrs[i].leaf);
                 r = sysfs_read(sysfs, path, buf, sizeof(buf));
                 if (r < 0)
                         return r;
@@ -121,7 +121,7 @@ static int read_level(Sysfs *sysfs, uint32_t caps, DamonLevel level, const char 
 }
 
 static int read_scheme(Sysfs *sysfs, uint32_t caps, const char *dir, DamonScheme *scheme) {
-        char leaf[64], sub[DIR_MAX];
+        char leaf[64], sub[PATHF_MAX];
         int r;
 
         r = read_level(sysfs, caps, DAMON_LEVEL_SCHEME, dir, scheme);
@@ -134,7 +134,7 @@ static int read_scheme(Sysfs *sysfs, uint32_t caps, const char *dir, DamonScheme
                         return r;
         }
         for (size_t i = 0; i < scheme->n_goals; i++) {
-                (void) snprintf(sub, sizeof(sub), "%s/quotas/goals/%zu", dir, i);
+                (void) pathf(sub, "%s/quotas/goals/%zu", dir, i);
                 r = read_level(sysfs, caps, DAMON_LEVEL_GOAL, sub, &scheme->goals[i]);
                 if (r < 0)
                         return r;
@@ -144,7 +144,7 @@ static int read_scheme(Sysfs *sysfs, uint32_t caps, const char *dir, DamonScheme
         if (r < 0)
                 return r;
         for (size_t i = 0; i < scheme->n_filters; i++) {
-                (void) snprintf(sub, sizeof(sub), "%s/%s/%zu", dir, damon_filters_dir(caps), i);
+                (void) pathf(sub, "%s/%s/%zu", dir, damon_filters_dir(caps), i);
                 r = read_level(sysfs, caps, DAMON_LEVEL_FILTER, sub, &scheme->filters[i]);
                 if (r < 0)
                         return r;
@@ -153,7 +153,7 @@ static int read_scheme(Sysfs *sysfs, uint32_t caps, const char *dir, DamonScheme
 }
 
 static int read_context(Sysfs *sysfs, uint32_t caps, const char *dir, DamonContext *context) {
-        char sub[DIR_MAX];
+        char sub[PATHF_MAX];
         int r;
 
         r = read_level(sysfs, caps, DAMON_LEVEL_CONTEXT, dir, context);
@@ -174,7 +174,7 @@ static int read_context(Sysfs *sysfs, uint32_t caps, const char *dir, DamonConte
                 context->n_ranges = n;
         }
         for (size_t i = 0; i < context->n_ranges; i++) {
-                (void) snprintf(sub, sizeof(sub), "%s/targets/0/regions/%zu", dir, i);
+                (void) pathf(sub, "%s/targets/0/regions/%zu", dir, i);
                 r = read_level(sysfs, caps, DAMON_LEVEL_REGION, sub, &context->ranges[i]);
                 if (r < 0)
                         return r;
@@ -183,7 +183,7 @@ static int read_context(Sysfs *sysfs, uint32_t caps, const char *dir, DamonConte
         if (r < 0)
                 return r;
         for (size_t i = 0; i < context->n_schemes; i++) {
-                (void) snprintf(sub, sizeof(sub), "%s/schemes/%zu", dir, i);
+                (void) pathf(sub, "%s/schemes/%zu", dir, i);
                 r = read_scheme(sysfs, caps, sub, &context->schemes[i]);
                 if (r < 0)
                         return r;
@@ -200,9 +200,9 @@ int damonfs_read(Sysfs *sysfs, uint32_t caps, void (*sleep_us)(uint64_t us), Dam
                 return r;
         for (size_t i = 0; i < tree.n_kdamonds; i++) {
                 DamonKdamond *kdamond = &tree.kdamonds[i];
-                char dir[DIR_MAX];
+                char dir[PATHF_MAX];
 
-                (void) snprintf(dir, sizeof(dir), KDAMONDS "/%zu", i);
+                (void) pathf(dir, KDAMONDS "/%zu", i);
                 r = read_level(sysfs, caps, DAMON_LEVEL_KDAMOND, dir, kdamond);
                 if (r < 0)
                         return r;
@@ -212,7 +212,7 @@ int damonfs_read(Sysfs *sysfs, uint32_t caps, void (*sleep_us)(uint64_t us), Dam
                 kdamond->context = damon_context_default();
                 if (kdamond->n_contexts == 0)
                         continue;
-                (void) snprintf(dir, sizeof(dir), KDAMONDS "/%zu/contexts/0", i);
+                (void) pathf(dir, KDAMONDS "/%zu/contexts/0", i);
                 r = read_context(sysfs, caps, dir, &kdamond->context);
                 if (r < 0)
                         return r;

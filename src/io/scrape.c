@@ -11,10 +11,9 @@
 
 #include "base/parse.h"
 #include "io/damonfs.h"
+#include "io/pathf.h"
 #include "io/scrape.h"
 #include "io/toporead.h"
-
-#define PATH_SIZE 320
 
 static int scrape_has_memory(Sysfs *sysfs, NodeSet *ret) {
         char buf[4096];
@@ -74,20 +73,20 @@ static void command(Sysfs *sysfs, size_t kdamond, const char *word, void (*sleep
 
 /* Missing files leave a zero: they came with later kernels. */
 static uint64_t leaf(Sysfs *sysfs, const char *dir, const char *name) {
-        char path[PATH_SIZE];
+        char path[PATHF_MAX];
         uint64_t value = 0;
 
-        (void) snprintf(path, sizeof(path), "%s/%s", dir, name);
+        (void) pathf(path, "%s/%s", dir, name);
         (void) sysfs_read_u64(sysfs, path, &value);
         return value;
 }
 
 static uint64_t scrape_cpu_us(Sysfs *sysfs, int pid) {
-        char path[64], buf[1024], *p;
+        char path[PATHF_MAX], buf[1024], *p;
         unsigned long long utime, stime;
         long hz = sysconf(_SC_CLK_TCK);
 
-        (void) snprintf(path, sizeof(path), "proc/%d/stat", pid);
+        (void) pathf(path, "proc/%d/stat", pid);
         if (sysfs_read(sysfs, path, buf, sizeof(buf)) < 0 || hz <= 0)
                 return 0;
         /* The name may hold blanks and brackets; fields are counted from the last ')'. */
@@ -122,7 +121,7 @@ static void scrape_scheme(Sysfs *sysfs, uint32_t caps, const char *dir, SchemeSa
 
 static void scrape_kdamond(Sysfs *sysfs, size_t kdamond, uint32_t caps,
                            void (*sleep_us)(uint64_t us), KdamondSample *sample) {
-        char dir[PATH_SIZE];
+        char dir[PATHF_MAX];
 
         if (sample->on) {
                 command(sysfs, kdamond, "update_schemes_stats", sleep_us);
@@ -132,14 +131,13 @@ static void scrape_kdamond(Sysfs *sysfs, size_t kdamond, uint32_t caps,
                         command(sysfs, kdamond, "update_tuned_intervals", sleep_us);
                 sample->cpu_us = scrape_cpu_us(sysfs, sample->pid);
         }
-        (void) snprintf(dir, sizeof(dir), DAMON_KDAMONDS_DIR "/%zu/contexts/0", kdamond);
+        (void) pathf(dir, DAMON_KDAMONDS_DIR "/%zu/contexts/0", kdamond);
         sample->sample_us = leaf(sysfs, dir, "monitoring_attrs/intervals/sample_us");
         sample->aggr_us = leaf(sysfs, dir, "monitoring_attrs/intervals/aggr_us");
         sample->n_schemes =
                 (size_t) MIN(leaf(sysfs, dir, "schemes/nr_schemes"), (uint64_t) DAMON_SCHEMES_MAX);
         for (size_t s = 0; s < sample->n_schemes; s++) {
-                (void) snprintf(dir, sizeof(dir), DAMON_KDAMONDS_DIR "/%zu/contexts/0/schemes/%zu",
-                                kdamond, s);
+                (void) pathf(dir, DAMON_KDAMONDS_DIR "/%zu/contexts/0/schemes/%zu", kdamond, s);
                 scrape_scheme(sysfs, caps, dir, &sample->schemes[s]);
         }
 }

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* The manager's voice: which report is due when, the status document and the record. What the
+ * reports say is in core/report. */
+
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "core/report.h"
+#include "manager-internal.h"
+
+void manager_say(Manager *m, Event *event) {
+        _cleanup_(event_freep) Event *owned = event;
+
+        if (owned)
+                event_emit(&m->params->sink, owned);
+}
+
+void manager_say_plan(Manager *m) {
+        manager_say(m, report_features(m->caps, m->decision.by_kernel));
+        for (size_t i = 0; i < m->decision.n_nodes; i++)
+                if (m->decision.nodes[i].headroom_raised)
+                        manager_say(m, report_headroom(&m->decision.nodes[i]));
+        for (size_t k = 0; k < m->plan.tree.n_kdamonds; k++)
+                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
+                        manager_say(m, report_pair(m->config, m->topology, &m->decision,
+                                                   &m->plan.kdamonds[k].schemes[s]));
+}
+
+static bool goal_met(const Manager *m, const PlanScheme *scheme) {
+        bool demote = scheme->direction == DIRECTION_DEMOTE;
+        int nid = demote ? scheme->from : scheme->to;
+        const NodeDecision *node = decision_find_node(&m->decision, nid);
+        const NodeSample *memory = sample_find_node(&m->sample, nid);
+
+        if (!node || !memory)
+                return false;
+        return demote ? memory->free_bytes >= node->headroom_bytes
+                      : memory->free_bytes <= node->reserve_bytes;
+}
+
+static int resize_verdicts(Manager *m) {
+        size_t n = m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX;
+        _cleanup_(freep) VerdictTrack *tracks = NULL;
+        _cleanup_(freep) Verdict *verdicts = NULL;
+
+        if (n == m->n_verdicts)
+                return 0;
+        tracks = calloc(n, sizeof(*tracks));
+        verdicts = calloc(n, sizeof(*verdicts));
+        if (!tracks || !verdicts)
+                return -ENOMEM;
+        free(m->tracks);
+        free(m->verdicts);
+        m->tracks = TAKE_PTR(tracks);
+        m->verdicts = TAKE_PTR(verdicts);
+        m->n_verdicts = n;
+        return 0;
+}
+
+static void say_verdict(Manager *m, size_t k, size_t s) {
+        const PlanScheme *scheme = &m->plan.kdamonds[k].schemes[s];
+        const SchemeStats *stats = &m->stats.kdamonds[k].schemes[s];
+        VerdictInput input = {
+                .caps = m->caps,
+                .on = m->stats.kdamonds[k].on,
+                .goal_met = goal_met(m, scheme),
+                .is_promotion = scheme->direction == DIRECTION_PROMOTE,
+                .window_us = m->stats.window_us,
+                .cpu_permille = stats_cpu_permille(&m->stats, k),
+                .delta = &stats->delta,
+                .effective_bytes = stats->effective_bytes,
+        };
+        size_t i = k * DAMON_SCHEMES_MAX + s;
+        VerdictChange change;
+
+        m->verdicts[i] = verdict_of(&input);
+        /* Two intervals, so that a moment between two states is no news. */
+        change = verdict_track(&m->tracks[i], m->verdicts[i], m->sample.now_us,
+                               2 * m->config->manager.interval_us);
+        if (change.ended)
+                manager_say(m, report_verdict_end(scheme, k, change.before, change.lasted_us));
+        if (change.started)
+                manager_say(m, report_verdict(scheme, k, m->verdicts[i], &input));
+}
+
+int manager_say_verdicts(Manager *m) {
+        int r;
+
+        r = resize_verdicts(m);
+        if (r < 0)
+                return r;
+        for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
+                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
+                        say_verdict(m, k, s);
+        return 0;
+}
+
+static void say_pair_moved(Manager *m, size_t k, size_t s, bool all, bool due) {
+        const PlanScheme *scheme = &m->plan.kdamonds[k].schemes[s];
+        const LedgerPair *total =
+                ledger_find(&m->record.ledger, scheme->direction, scheme->from, scheme->to);
+        bool quiet = m->stats.kdamonds[k].schemes[s].delta.sz_applied == 0;
+        LedgerPair *known, since;
+        size_t i = k * DAMON_SCHEMES_MAX + s;
+
+        if (!total ||
+            ledger_get(&m->reported, scheme->direction, scheme->from, scheme->to, &known) < 0)
+                return;
+        since = *total;
+        since.applied_bytes -= known->applied_bytes;
+        since.tried_bytes -= known->tried_bytes;
+        since.passed_bytes -= known->passed_bytes;
+        /* Due each report interval, and when a movement has come to rest. */
+        if (since.applied_bytes == 0 || !(due || quiet || all))
+                return;
+        manager_say(m, report_moved(scheme, &since, total, &m->decision, &m->sample,
+                                    i < m->n_verdicts ? m->verdicts[i] : VERDICT_WAITING,
+                                    m->sample.now_us - m->reported_us));
+        *known = *total;
+}
+
+void manager_say_moved(Manager *m, bool all) {
+        uint64_t interval_us = m->config->manager.report_interval_us;
+        bool due = interval_us > 0 && m->sample.now_us >= m->reported_us + interval_us;
+
+        for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
+                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
+                        say_pair_moved(m, k, s, all, due);
+        if (due)
+                m->reported_us = m->sample.now_us;
+}
+
+void manager_say_problems(Manager *m, const ConfigProblems *problems) {
+        for (size_t i = 0; i < problems->n_items; i++)
+                manager_say(m, report_config_problem(&problems->items[i]));
+}
+
+static uint64_t moved_per_s(const Manager *m, Direction direction) {
+        uint64_t bytes = 0;
+
+        for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
+                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
+                        if (m->plan.kdamonds[k].schemes[s].direction == direction)
+                                bytes += m->stats.kdamonds[k].schemes[s].delta.sz_applied;
+        return m->stats.window_us > 0 ? bytes * 1000 / MAX(m->stats.window_us / 1000, UINT64_C(1))
+                                      : 0;
+}
+
+static void notify_status(Manager *m, const char *state) {
+        _cleanup_(freep) char *line = NULL;
+
+        if (m->reason)
+                line = strdup(m->reason);
+        else if (m->topology && m->phase == PHASE_RUNNING)
+                line = report_status_line(m->topology, &m->record.ledger,
+                                          moved_per_s(m, DIRECTION_PROMOTE),
+                                          moved_per_s(m, DIRECTION_DEMOTE));
+        else
+                line = strdup(state);
+        if (!line || (m->status_line && strcmp(line, m->status_line) == 0))
+                return;
+        (void) sd_notifyf(/* unset_environment= */ 0, "STATUS=%s", line);
+        free(m->status_line);
+        m->status_line = TAKE_PTR(line);
+}
+
+void manager_write_status(Manager *m, const char *state) {
+        StatusView view = {
+                .state = state,
+                .reason = m->reason,
+                .caps = m->caps,
+                .topology = m->topology,
+                .decision = m->has_decision ? &m->decision : NULL,
+                .plan = m->has_decision ? &m->plan : NULL,
+                .sample = m->sample.n_nodes > 0 ? &m->sample : NULL,
+                .stats = m->stats.n_kdamonds > 0 ? &m->stats : NULL,
+                .ledger = &m->record.ledger,
+                .verdicts = m->n_verdicts == m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX
+                                    ? m->verdicts
+                                    : NULL,
+        };
+        _cleanup_(event_freep) Event *event = NULL;
+        int r;
+
+        notify_status(m, state);
+        r = runfile_write_status(m->params->run_dir, &view);
+        if (r >= 0)
+                return;
+        event = event_new(LOG_WARNING, NULL, "Failed to write '%s/status.json', retrying: %s",
+                          m->params->run_dir, strerror(-r));
+        manager_say(m, TAKE_PTR(event));
+}
+
+int manager_write_record(Manager *m) {
+        for (size_t k = 0; k < m->record.n_kdamonds; k++) {
+                RecordKdamond *to = &m->record.kdamonds[k];
+
+                if (k < m->present.n_kdamonds)
+                        to->pid = m->present.kdamonds[k].on ? m->present.kdamonds[k].pid : -1;
+                if (k >= m->stats.n_kdamonds)
+                        continue;
+                to->n_schemes = m->stats.kdamonds[k].n_schemes;
+                for (size_t s = 0; s < to->n_schemes; s++)
+                        to->counters[s] = m->stats.kdamonds[k].schemes[s].last;
+        }
+        return runfile_write_record(m->params->run_dir, &m->record);
+}
