@@ -16,34 +16,32 @@ static char lower(char c) {
 }
 
 unsigned suggest_distance(const char *a, const char *b) {
-        /* Rows of the classic table: [0] for the prefix of @a before the last, [1] for the last,
-         * [2] for the present one. */
-        unsigned rows[3][WORD_MAX + 1];
+        unsigned rows[3][WORD_MAX + 1]; /* of the classic table; row i is rows[i % 3] */
         size_t len_a = strlen(a), len_b = strlen(b);
 
         if (len_a > WORD_MAX || len_b > WORD_MAX)
                 return UINT_MAX;
 
         for (unsigned j = 0; j <= len_b; j++)
-                rows[0][j] = rows[1][j] = j;
+                rows[0][j] = j;
 
         for (unsigned i = 1; i <= len_a; i++) {
-                rows[2][0] = i;
+                unsigned *row = rows[i % 3];
+                const unsigned *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+
+                row[0] = i;
                 for (unsigned j = 1; j <= len_b; j++) {
                         char x = lower(a[i - 1]), y = lower(b[j - 1]);
-                        unsigned n = rows[1][j - 1] + (x != y);
 
-                        n = MIN(n, rows[1][j] + 1);
-                        n = MIN(n, rows[2][j - 1] + 1);
+                        row[j] = before[j - 1] + (x != y);
+                        row[j] = MIN(row[j], before[j] + 1);
+                        row[j] = MIN(row[j], row[j - 1] + 1);
                         if (i > 1 && j > 1 && x == lower(b[j - 2]) && lower(a[i - 2]) == y)
-                                n = MIN(n, rows[0][j - 2] + 1);
-                        rows[2][j] = n;
+                                row[j] = MIN(row[j], two_before[j - 2] + 1);
                 }
-                memcpy(rows[0], rows[1], sizeof(rows[0]));
-                memcpy(rows[1], rows[2], sizeof(rows[1]));
         }
 
-        return rows[1][len_b];
+        return rows[len_a % 3][len_b];
 }
 
 void suggest_offer(Suggest *suggest, const char *candidate) {
