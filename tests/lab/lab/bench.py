@@ -37,6 +37,7 @@ class Options:
     on_sample: Callable[[Sample], None] | None = None
     # Called once the contender runs, with the guest up.
     on_start: Callable[[Bench], None] | None = None
+    on_phase: Callable[[str], None] = lambda text: None
 
 
 class ScenarioFailed(RuntimeError):
@@ -65,6 +66,7 @@ class Bench:
         self._kdamonds_before: set[int] = set()
         self._kdamond_ticks: dict[int, int] = {}
         self._last_status: dict[str, Any] = {}
+        options.on_phase("getting everything ready (the first time takes minutes, later seconds)")
         self._kernel = kernels.fetch(options.kernel)
         self.result = Result(scenario.name, self._kernel.release, self.topology.name, self.contender.name,
                              seconds=self.seconds)
@@ -75,6 +77,7 @@ class Bench:
 
     def start_workload(self, sets: list[str], interval_ms: int = 1000) -> None:
         """Start the workload and wait until its memory is in place."""
+        self.options.on_phase("filling memory")
         arguments = " ".join(f"--set {s}" for s in sets)
         self.guest.run("systemd-run --quiet --unit=lab-workload -p StandardOutput=file:/dev/ttyS2 "
                        f"-p LimitMEMLOCK=infinity /usr/lib/lab/workload --interval-ms {interval_ms} {arguments}")
@@ -126,6 +129,7 @@ class Bench:
 
     def start(self, check: bool = True) -> None:
         """Start the contender; from here time counts."""
+        self.options.on_phase(f"starting {self.contender.name}")
         self._vmstat_start = self.vmstat()
         self._kdamonds_before = set(self.kdamond_ticks())
         free = self._free_fast_bytes()
@@ -259,6 +263,7 @@ class Bench:
     # --- the whole ---
 
     def boot(self) -> None:
+        self.options.on_phase(f"booting kernel {self._kernel.release}, machine '{self.topology.name}'")
         self.guest.start()
         self.result.boot_s = round(self.guest.boot_s, 1)
         self.guest.run(f"mount -o ro -L {image.PRODUCT_LABEL} /mnt && cp -a /mnt/. / && umount /mnt")
