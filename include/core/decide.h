@@ -17,16 +17,33 @@
  * (7.1) are told the two thresholds and open and close the schemes themselves, each window; for
  * older ones this room opens and closes them at each watch tick, by the same thresholds. */
 
-/* One quota window, and the interval at which schemes are applied. Short, so that a reversal of
- * the goal stops the flow soon; long against a sampling interval. */
-#define DECIDE_WINDOW_MS 250
+/* One quota window, and the interval at which schemes are applied. Where the kernel closes the loop
+ * it looks at the goal once per window, so a short one reacts soon; where the daemon does, there
+ * should not be many between two looks. */
+#define DECIDE_WINDOW_KERNEL_MS 100
+#define DECIDE_WINDOW_DAEMON_MS 250
 
 /* How often a kernel without "temporal" needs us to look. */
 #define DECIDE_WATCH_US (500 * UINT64_C(1000))
 
 /* Up to 6.16 a scheme's first window has no limit at all (mm/damon/core.c:damos_adjust_quota(),
  * repaired in 6.17), so there a scheme starts with a pattern that matches nothing. */
-#define DECIDE_PRIME_US (2 * DECIDE_WINDOW_MS * UINT64_C(1000))
+#define DECIDE_EMPTY_US (2 * DECIDE_WINDOW_DAEMON_MS * UINT64_C(1000))
+
+/* The longest sweep, and the percentage of the kdamond's time that it may take. */
+#define DECIDE_SWEEP_MAX_US (10 * UINT64_C(1000000))
+#define DECIDE_SWEEP_PERCENT 60
+
+/* What a node's schemes are at. Pages carry their accessed bit from long ago, page cache that
+ * nobody reads again included; the young filter would take each for just accessed the first time
+ * it looks (and then clear the bit), so that demotion starts with a pass over the whole node at
+ * the speed of the quota, and promotion with cold files. So first the filter is run over the node
+ * once with an action that can't happen. */
+typedef enum NodeStage {
+        NODE_STAGE_EMPTY, /* matches nothing, see DECIDE_EMPTY_US */
+        NODE_STAGE_SWEEP, /* the young filter clears stale accessed bits, nothing moves */
+        NODE_STAGE_LIVE,
+} NodeStage;
 
 typedef struct SchemeDecision {
         bool open;                /* the quota lets pages move (kernels without "temporal") */
@@ -37,6 +54,7 @@ typedef struct SchemeDecision {
 
 typedef struct NodeDecision {
         int nid;
+        NodeStage stage;
         uint64_t floor_bytes;    /* a migration can't take these */
         uint64_t headroom_bytes; /* demotion out of the node stops at this much free memory */
         uint64_t reserve_bytes;  /* promotion into the node stops at this much free memory */
@@ -51,7 +69,8 @@ typedef struct Decision {
         NodeDecision *nodes; /* one for each of the topology's nodes, in its order */
         size_t n_nodes;
         bool by_kernel; /* "temporal" closes the loop, goals are used */
-        bool primed;    /* the access patterns may match */
+        bool settled;   /* all nodes are live */
+        uint32_t window_ms;
 } Decision;
 
 void decision_done(Decision *decision);
@@ -61,8 +80,9 @@ const NodeDecision *decision_find_node(const Decision *decision, int nid);
 
 typedef struct DecideState {
         bool valid;
-        uint64_t on_since_us; /* when the kdamonds were last all turned on; 0: not yet */
-        uint64_t changed_us;  /* last change of an open/closed bit */
+        uint64_t on_since_us; /* when the kdamonds were last turned on; 0: not yet */
+        uint64_t changed_us;  /* last change of the decision */
+        NodeSet live;         /* nodes that have reached NODE_STAGE_LIVE */
 } DecideState;
 
 typedef struct DecideInput {

@@ -46,9 +46,6 @@ typedef struct Plan {
 void plan_done(Plan *plan);
 bool plan_equal(const Plan *a, const Plan *b);
 
-/* Kdamonds that the plan for @topology will have, whatever the decision is. */
-size_t plan_count_kdamonds(const Topology *topology);
-
 /* 0; -ENODATA when there is nothing to tier; -EOPNOTSUPP when the kernel lacks what it takes;
  * *reterr_text then says it in one sentence (allocated); -ENOMEM. */
 int plan_build(const Config *config, const Topology *topology, uint32_t caps,

@@ -107,6 +107,14 @@ int topology_build(const TopologyFacts *facts, const Config *config, Topology **
 const TopologyNode *topology_find_node(const Topology *topology, int nid);
 
 /* Everything but the texts for people. */
+
+/* Does a kdamond watch the node: may it give pages away? */
+bool topology_node_is_monitored(const TopologyNode *node);
+/* How many nodes are monitored; the place of node @nid among them (SIZE_MAX when it is not). Each
+ * has one kdamond, in the order of the nodes. */
+size_t topology_count_monitored(const Topology *topology);
+size_t topology_kdamond_of(const Topology *topology, int nid);
+
 bool topology_equal(const Topology *a, const Topology *b);
 
 /* Sorts, and joins what touches or overlaps; empty ranges vanish. The new number of ranges. */

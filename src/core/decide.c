@@ -60,12 +60,12 @@ static bool scheme_decision_equal(const SchemeDecision *a, const SchemeDecision 
 }
 
 bool decision_equal(const Decision *a, const Decision *b) {
-        if (a->n_nodes != b->n_nodes || a->by_kernel != b->by_kernel || a->primed != b->primed)
+        if (a->n_nodes != b->n_nodes || a->by_kernel != b->by_kernel)
                 return false;
         for (size_t i = 0; i < a->n_nodes; i++) {
                 const NodeDecision *x = &a->nodes[i], *y = &b->nodes[i];
 
-                if (x->nid != y->nid || x->floor_bytes != y->floor_bytes ||
+                if (x->nid != y->nid || x->stage != y->stage || x->floor_bytes != y->floor_bytes ||
                     x->headroom_bytes != y->headroom_bytes ||
                     x->reserve_bytes != y->reserve_bytes ||
                     !scheme_decision_equal(&x->demote, &y->demote) ||
@@ -92,9 +92,18 @@ static const Policy *node_policy(const DecideInput *input, const TopologyNode *n
         return config_tier_policy(input->config, input->topology->tiers[node->tier].name);
 }
 
+static bool loop_is_in_kernel(const DecideInput *input) {
+        return (input->caps & DAMON_CAP_GOAL_TUNER) && (input->caps & DAMON_CAP_NODE_GOALS);
+}
+
+static uint32_t window_ms(const DecideInput *input) {
+        return loop_is_in_kernel(input) ? DECIDE_WINDOW_KERNEL_MS : DECIDE_WINDOW_DAEMON_MS;
+}
+
 /* Bytes that a scheme which fills node @target may move in a window, when @n_sources share it. */
-static uint64_t quantum(uint64_t rate, const NodeSample *target, size_t n_sources) {
-        uint64_t bytes = mul_div(rate, DECIDE_WINDOW_MS, 1000);
+static uint64_t quantum(const DecideInput *input, uint64_t rate, const NodeSample *target,
+                        size_t n_sources) {
+        uint64_t bytes = mul_div(rate, window_ms(input), 1000);
 
         bytes = MIN(bytes, target->total_bytes / QUANTUM_SHARE / MAX(n_sources, (size_t) 1));
         return MAX(bytes, QUANTUM_MIN_BYTES);
@@ -116,7 +125,7 @@ static uint64_t inflow(const DecideInput *input, const NodeSample *target) {
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (topology->nodes[i].promote_to == target->nid)
-                        sum += quantum(node_policy(input, &topology->nodes[i])->promote_rate,
+                        sum += quantum(input, node_policy(input, &topology->nodes[i])->promote_rate,
                                        target, n);
         return sum;
 }
@@ -214,7 +223,7 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
         uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
 
         d->demote.age_min = age_min(input, policy->demote_min_age_us);
-        full = quantum(policy->demote_rate,
+        full = quantum(input, policy->demote_rate,
                        target->total_bytes < sample->total_bytes ? target : sample, 1);
         d->demote.quota_bytes = full;
         d->demote.open = true;
@@ -240,7 +249,7 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
 
         d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
-        d->promote.quota_bytes = quantum(policy->promote_rate, target,
+        d->promote.quota_bytes = quantum(input, policy->promote_rate, target,
                                          count_promoters(input->topology, target->nid));
         d->promote.open = true;
         if (by_kernel)
@@ -262,6 +271,35 @@ static bool may_change(const DecideInput *input, const DecideState *state) {
         return !state->valid || input->now_us >= add_saturated(state->changed_us, hold_us);
 }
 
+/* Has the kdamond of the node been all over it since it was turned on? */
+static bool sweep_is_over(const DecideInput *input, const TopologyNode *node) {
+        size_t k = topology_kdamond_of(input->topology, node->nid);
+        uint64_t covered = 0;
+
+        if (!input->stats || k >= input->stats->n_kdamonds)
+                return false;
+        for (size_t i = 0; i < node->n_ranges; i++)
+                covered += node->ranges[i].end - node->ranges[i].start;
+        return input->stats->kdamonds[k].on &&
+               input->stats->kdamonds[k].schemes[0].last.sz_tried >= covered;
+}
+
+static NodeStage decide_stage(const DecideInput *input, DecideState *state,
+                              const TopologyNode *node) {
+        bool is_on = state->on_since_us > 0;
+        uint64_t on_us = is_on ? input->now_us - state->on_since_us : 0;
+
+        if (nodeset_has(&state->live, node->nid))
+                return NODE_STAGE_LIVE;
+        if (!(input->caps & DAMON_CAP_REFRESH) && on_us < DECIDE_EMPTY_US)
+                return NODE_STAGE_EMPTY;
+        if (topology_node_is_monitored(node) && node_policy(input, node)->young_filter &&
+            on_us < DECIDE_SWEEP_MAX_US && !(is_on && sweep_is_over(input, node)))
+                return NODE_STAGE_SWEEP;
+        nodeset_add(&state->live, node->nid);
+        return NODE_STAGE_LIVE;
+}
+
 int decide(const DecideInput *input, DecideState *state, const Decision *previous, Decision *ret) {
         _cleanup_(decision_done) Decision d = {};
         const Topology *topology = input->topology;
@@ -270,10 +308,9 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
         if (!d.nodes)
                 return -ENOMEM;
         d.n_nodes = topology->n_nodes;
-        d.by_kernel = (input->caps & DAMON_CAP_GOAL_TUNER) && (input->caps & DAMON_CAP_NODE_GOALS);
-        d.primed = (input->caps & DAMON_CAP_REFRESH) ||
-                   (state->on_since_us > 0 &&
-                    input->now_us >= add_saturated(state->on_since_us, DECIDE_PRIME_US));
+        d.by_kernel = loop_is_in_kernel(input);
+        d.window_ms = window_ms(input);
+        d.settled = true;
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const NodeSample *sample = sample_find_node(input->sample, topology->nodes[i].nid);
@@ -286,6 +323,8 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
                 before = previous ? decision_find_node(previous, d.nodes[i].nid) : NULL;
                 if (before)
                         keep_close_thresholds(before, &d.nodes[i]);
+                d.nodes[i].stage = decide_stage(input, state, &topology->nodes[i]);
+                d.settled = d.settled && d.nodes[i].stage == NODE_STAGE_LIVE;
         }
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const TopologyNode *node = &topology->nodes[i];
@@ -298,7 +337,7 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
                 if (node->promote_to != NODE_NONE)
                         decide_promote(input, node, decision_find_node(&d, node->promote_to),
                                        before, d.by_kernel, &d.nodes[i]);
-                if (before && !d.by_kernel && d.primed == previous->primed &&
+                if (before && !d.by_kernel && d.nodes[i].stage == before->stage &&
                     !may_change(input, state)) {
                         d.nodes[i].demote = before->demote;
                         d.nodes[i].promote = before->promote;

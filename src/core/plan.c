@@ -18,6 +18,10 @@
 #define REGIONS_MAX_HIGH 2000
 #define REGION_BYTES (UINT64_C(512) << 20)
 
+/* From 7.2 on a page that was looked at but did not move may cost less of the quota than one that
+ * did. The quota is there for the traffic; looking is cheap, but not free. */
+#define FAIL_CHARGE_DENOM 4
+
 /* Nothing moves with less than a page; zero would mean "no limit"
  * (mm/damon/core.c:damos_set_effective_quota()). */
 #define QUOTA_CLOSED_BYTES 1
@@ -53,19 +57,6 @@ bool plan_equal(const Plan *a, const Plan *b) {
                                 return false;
         }
         return true;
-}
-
-static bool is_monitored(const TopologyNode *node) {
-        return node->n_ranges > 0 &&
-               (node->demote_to != NODE_NONE || node->promote_to != NODE_NONE);
-}
-
-size_t plan_count_kdamonds(const Topology *topology) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                n += is_monitored(&topology->nodes[i]);
-        return n;
 }
 
 static void plan_monitoring(const Monitoring *m, const TopologyNode *node, uint32_t caps,
@@ -109,12 +100,17 @@ static void plan_young_filter(Direction direction, uint32_t caps, DamonScheme *s
         scheme->n_filters = 1;
 }
 
-static void plan_quota(Direction direction, const Decision *decision, const SchemeDecision *sd,
-                       uint32_t goal_bp, int goal_nid, DamonScheme *scheme) {
-        scheme->quota_reset_interval_ms = DECIDE_WINDOW_MS;
+static void plan_quota(Direction direction, uint32_t caps, const Decision *decision,
+                       const SchemeDecision *sd, uint32_t goal_bp, int goal_nid,
+                       DamonScheme *scheme) {
+        scheme->quota_reset_interval_ms = decision->window_ms;
         scheme->weight_nr_accesses_permil = 100;
         scheme->weight_age_permil = 100;
         scheme->quota_bytes = MAX(sd->open ? sd->quota_bytes : 0, (uint64_t) QUOTA_CLOSED_BYTES);
+        if (caps & DAMON_CAP_FAIL_CHARGE) {
+                scheme->fail_charge_num = 1;
+                scheme->fail_charge_denom = FAIL_CHARGE_DENOM;
+        }
         if (!decision->by_kernel)
                 return;
         scheme->goal_tuner = DAMON_TUNER_TEMPORAL;
@@ -140,22 +136,51 @@ static void plan_scheme(Direction direction, const Policy *policy, const Topolog
 
         scheme.action = demote ? DAMON_ACTION_MIGRATE_COLD : DAMON_ACTION_MIGRATE_HOT;
         scheme.target_nid = to;
-        scheme.apply_interval_us = DECIDE_WINDOW_MS * UINT64_C(1000);
-        scheme.sz_max = decision->primed ? UINT64_MAX : 0;
+        scheme.apply_interval_us = decision->window_ms * UINT64_C(1000);
+        scheme.sz_max = UINT64_MAX;
         /* unsigned long in sysfs, unsigned int in the core: more would be cut silently
          * (mm/damon/sysfs-schemes.c:damon_sysfs_mk_scheme()). */
         scheme.nr_accesses_min = demote ? 0 : sd->nr_accesses_min;
         scheme.nr_accesses_max = demote ? 0 : UINT32_MAX;
         scheme.age_min = sd->age_min;
         scheme.age_max = UINT32_MAX;
-        plan_quota(direction, decision, sd, demote ? own->demote_free_bp : target->promote_used_bp,
-                   demote ? node->nid : to, &scheme);
+        plan_quota(direction, caps, decision, sd,
+                   demote ? own->demote_free_bp : target->promote_used_bp, demote ? node->nid : to,
+                   &scheme);
         if (policy->young_filter)
                 plan_young_filter(direction, caps, &scheme);
 
         meta->schemes[meta->n_schemes++] =
                 (PlanScheme){.direction = direction, .from = node->nid, .to = to};
         context->schemes[context->n_schemes++] = scheme;
+}
+
+/* Both answers of the young filter reject, so that nothing moves; but to answer, it looks at each
+ * page and clears its accessed bit (mm/damon/ops-common.c:damon_folio_mkold()). */
+static void plan_sweep(const TopologyNode *node, DamonScheme *scheme) {
+        scheme->nr_accesses_min = 0;
+        scheme->nr_accesses_max = UINT32_MAX;
+        scheme->age_min = 0;
+        scheme->n_goals = 0;
+        scheme->goals[0] = (DamonGoal){};
+        scheme->quota_ms = scheme->quota_reset_interval_ms * DECIDE_SWEEP_PERCENT / 100;
+        scheme->quota_bytes = node->total_bytes;
+        scheme->n_filters = 2;
+        scheme->filters[0] = (DamonFilter){.type = DAMON_FILTER_YOUNG, .matching = true};
+        scheme->filters[1] = (DamonFilter){.type = DAMON_FILTER_YOUNG, .matching = false};
+}
+
+static void plan_stage(NodeStage stage, const TopologyNode *node, DamonContext *context) {
+        if (stage == NODE_STAGE_LIVE)
+                return;
+        for (size_t i = 0; i < context->n_schemes; i++) {
+                if (stage == NODE_STAGE_SWEEP && i == 0) {
+                        plan_sweep(node, &context->schemes[i]);
+                        continue;
+                }
+                context->schemes[i].sz_max = 0;
+                context->schemes[i].quota_bytes = QUOTA_CLOSED_BYTES;
+        }
 }
 
 static int plan_node(const Config *config, const Topology *topology, const TopologyNode *node,
@@ -182,6 +207,7 @@ static int plan_node(const Config *config, const Topology *topology, const Topol
                 plan_scheme(DIRECTION_DEMOTE, policy, node, caps, decision, meta, context);
         if (node->promote_to != NODE_NONE)
                 plan_scheme(DIRECTION_PROMOTE, policy, node, caps, decision, meta, context);
+        plan_stage(decision_find_node(decision, node->nid)->stage, node, context);
         return 0;
 }
 
@@ -193,7 +219,7 @@ static int refuse(char **reterr_text, int r, const char *text) {
 int plan_build(const Config *config, const Topology *topology, uint32_t caps,
                const Decision *decision, Plan *ret, char **reterr_text) {
         _cleanup_(plan_done) Plan plan = {};
-        size_t n = plan_count_kdamonds(topology);
+        size_t n = topology_count_monitored(topology);
         int r;
 
         if (n == 0)
@@ -213,7 +239,7 @@ int plan_build(const Config *config, const Topology *topology, uint32_t caps,
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 size_t k = plan.tree.n_kdamonds;
 
-                if (!is_monitored(&topology->nodes[i]))
+                if (!topology_node_is_monitored(&topology->nodes[i]))
                         continue;
                 plan.tree.n_kdamonds++; /* before it may fail, so that plan_done() sees it */
                 r = plan_node(config, topology, &topology->nodes[i], caps, decision,

@@ -101,7 +101,7 @@ Event *report_pair(const Config *config, const Topology *topology, const Decisio
         policy = config_tier_policy(config, topology->tiers[node->tier].name);
         quota = demote ? own->demote.quota_bytes : own->promote.quota_bytes;
         bytes = demote ? own->headroom_bytes : target->reserve_bytes;
-        rate = format_size_human(quota * 1000 / DECIDE_WINDOW_MS);
+        rate = format_size_human(quota * 1000 / MAX(decision->window_ms, 1U));
         free_text = format_size_human(bytes);
         if (!rate || !free_text)
                 return NULL;

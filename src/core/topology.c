@@ -205,3 +205,29 @@ bool topology_equal(const Topology *a, const Topology *b) {
 
         return true;
 }
+
+bool topology_node_is_monitored(const TopologyNode *node) {
+        return node->n_ranges > 0 &&
+               (node->demote_to != NODE_NONE || node->promote_to != NODE_NONE);
+}
+
+size_t topology_count_monitored(const Topology *topology) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                n += topology_node_is_monitored(&topology->nodes[i]);
+        return n;
+}
+
+size_t topology_kdamond_of(const Topology *topology, int nid) {
+        size_t k = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const TopologyNode *node = &topology->nodes[i];
+
+                if (node->nid == nid)
+                        return topology_node_is_monitored(node) ? k : SIZE_MAX;
+                k += topology_node_is_monitored(node);
+        }
+        return SIZE_MAX;
+}

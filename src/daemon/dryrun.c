@@ -143,7 +143,7 @@ int dryrun(Sysfs *sysfs, const char *run_dir, const Config *config, FILE *out) {
         print_event(out, report_tiers(topology));
         for (size_t i = 0; i < topology->n_tiers; i++)
                 print_event(out, report_tier(topology, i));
-        if (plan_count_kdamonds(topology) == 0) {
+        if (topology_count_monitored(topology) == 0) {
                 print_event(out, report_idle(topology));
                 return 0;
         }

@@ -64,12 +64,14 @@ static int resize_verdicts(Manager *m) {
 static void say_verdict(Manager *m, size_t k, size_t s) {
         const PlanScheme *scheme = &m->plan.kdamonds[k].schemes[s];
         const SchemeStats *stats = &m->stats.kdamonds[k].schemes[s];
+        const NodeDecision *node = decision_find_node(&m->decision, scheme->from);
+        bool live = node && node->stage == NODE_STAGE_LIVE;
         VerdictInput input = {
                 .caps = m->caps,
                 .on = m->stats.kdamonds[k].on,
                 .goal_met = goal_met(m, scheme),
                 .is_promotion = scheme->direction == DIRECTION_PROMOTE,
-                .window_us = m->stats.window_us,
+                .window_us = live ? m->stats.window_us : 0,
                 .cpu_permille = stats_cpu_permille(&m->stats, k),
                 .delta = &stats->delta,
                 .effective_bytes = stats->effective_bytes,

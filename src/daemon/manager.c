@@ -22,9 +22,6 @@
  * longest legitimate one is bounded by EBUSY retries in io/damonfs. */
 #define STALL_US (60 * UINT64_C(1000000))
 
-/* The first sample after a start is taken early, so that status and journal show life. */
-#define FIRST_SCRAPE_US (1 * UINT64_C(1000000))
-
 /* A machine without tiers is looked at now and then: memory may be plugged. */
 #define IDLE_LOOK_US (60 * UINT64_C(1000000))
 
@@ -70,7 +67,7 @@ static void set_timer(Manager *m, uint64_t us) {
 }
 
 static uint64_t tick_us(const Manager *m) {
-        bool by_kernel = m->has_decision && m->decision.by_kernel && m->decision.primed;
+        bool by_kernel = m->has_decision && m->decision.by_kernel && m->decision.settled;
 
         if (m->phase != PHASE_RUNNING || by_kernel)
                 return m->config->manager.interval_us;
@@ -156,7 +153,7 @@ static int take_topology(Manager *m, const Job *job) {
         changed = !m->topology || !topology_equal(m->topology, topology);
         topology_free(m->topology);
         m->topology = topology;
-        if (changed && plan_count_kdamonds(topology) > 0)
+        if (changed && topology_count_monitored(topology) > 0)
                 say_topology(m);
         return 0;
 }
@@ -179,7 +176,7 @@ static void prepared(Manager *m, Job *job) {
         r = take_topology(m, job);
         if (r < 0)
                 return;
-        n = plan_count_kdamonds(m->topology);
+        n = topology_count_monitored(m->topology);
         if (n == 0)
                 return ours ? refuse(m, report_idle(m->topology), 0)
                             : rest(m, PHASE_IDLE, report_idle(m->topology));
@@ -318,7 +315,7 @@ static void staged(Manager *m, Job *job) {
         if (m->adopted)
                 m->decide_state.on_since_us = 1; /* long ago: its first window is over */
         else if (!(m->caps & DAMON_CAP_REFRESH))
-                m->decide_state.on_since_us = 0;
+                m->decide_state = (DecideState){};
 
         r = replan(m, &job->sample, /* anew= */ true);
         if (r < 0) {
@@ -355,7 +352,7 @@ static void run(Manager *m) {
                             m->adopted ? report_adopted(&m->present) : report_running(&m->present));
         manager_write_status(m, "running");
         become_ready(m);
-        set_timer(m, MIN(FIRST_SCRAPE_US, tick_us(m)));
+        set_timer(m, MIN(DECIDE_WATCH_US, tick_us(m)));
 }
 
 /* What the read-back shows to differ still, said once. */
@@ -413,7 +410,7 @@ static int check_tree(Manager *m, const Sample *sample) {
                         manager_say(m, report_kdamond_ended(k, m->plan.kdamonds[k].nid));
                         kdamond->on = false;
                         if (!(m->caps & DAMON_CAP_REFRESH))
-                                m->decide_state.on_since_us = 0;
+                                m->decide_state = (DecideState){};
                 }
         }
         return 0;
@@ -646,7 +643,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
                 prepare(m);
                 return 0;
         }
-        full = m->sample.n_nodes == 0 ||
+        full = m->sample.n_nodes == 0 || !m->decision.settled ||
                now_us + DECIDE_WATCH_US / 2 >= m->sample.now_us + m->config->manager.interval_us;
         job = job_new(full ? JOB_SCRAPE : JOB_WATCH);
         if (job) {
