@@ -9,4 +9,5 @@
 int array_reserve(void *items, size_t *n_alloc, size_t need, size_t item);
 
 /* ARRAY_GROW(items, n_alloc, need): type-safe front end of array_reserve(). */
-#define ARRAY_GROW(items, n_alloc, need) array_reserve(&(items), &(n_alloc), (need), sizeof(*(items)))
+#define ARRAY_GROW(items, n_alloc, need) \
+        array_reserve(&(items), &(n_alloc), (need), sizeof(*(items)))

@@ -16,25 +16,25 @@
 #define CLAMP(x, lo, hi) MIN(MAX((x), (lo)), (hi))
 
 /* Hand an owned value over: the variable is emptied, so its cleanup does nothing. */
-#define TAKE_PTR(p)                                                                                \
-        ({                                                                                         \
-                typeof(p) _taken = (p);                                                            \
-                (p) = NULL;                                                                        \
-                _taken;                                                                            \
+#define TAKE_PTR(p)                     \
+        ({                              \
+                typeof(p) _taken = (p); \
+                (p) = NULL;             \
+                _taken;                 \
         })
 
-#define TAKE_FD(fd)                                                                                \
-        ({                                                                                         \
-                int _taken_fd = (fd);                                                              \
-                (fd) = -1;                                                                         \
-                _taken_fd;                                                                         \
+#define TAKE_FD(fd)                   \
+        ({                            \
+                int _taken_fd = (fd); \
+                (fd) = -1;            \
+                _taken_fd;            \
         })
 
 /* Define x_freep() for use with _cleanup_, from x_free(), which takes NULL and returns NULL. */
-#define DEFINE_FREEP(type, func)                                                                   \
-        static inline void func##p(type **p) {                                                     \
-                if (*p)                                                                            \
-                        func(*p);                                                                  \
+#define DEFINE_FREEP(type, func)               \
+        static inline void func##p(type **p) { \
+                if (*p)                        \
+                        func(*p);              \
         }
 
 static inline void freep(void *p) {

@@ -33,5 +33,5 @@ int nodeset_next(const NodeSet *s, int from);
 /* The kernel's list form: "0-3,7"; "" for the empty set. Allocated; NULL without memory. */
 char *nodeset_to_string(const NodeSet *s);
 
-#define nodeset_foreach(nid, set)                                                                  \
+#define nodeset_foreach(nid, set) \
         for (int nid = nodeset_next((set), 0); nid != NODE_NONE; nid = nodeset_next((set), nid + 1))

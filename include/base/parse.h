@@ -12,7 +12,7 @@
 
 int parse_u64(const char *s, uint64_t *ret);
 int parse_u32(const char *s, uint32_t *ret);
-int parse_int(const char *s, int *ret); /* the only one that takes a leading '-' */
+int parse_int(const char *s, int *ret);          /* the only one that takes a leading '-' */
 int parse_hex_u64(const char *s, uint64_t *ret); /* hexadecimal without "0x", as block_size_bytes */
 
 /* "yes" "no" "true" "false" "on" "off" "1" "0" "y" "n" "t" "f", any case (as systemd). */
@@ -36,10 +36,10 @@ int parse_ratio(const char *s, uint32_t *ret_bp);
 int parse_nodeset(const char *s, NodeSet *ret);
 
 /* The inverse, exact: parse_x(format_x(v)) == v. Allocated; NULL without memory. */
-char *format_size(uint64_t bytes);          /* "200M", "1536K", "4097B" */
-char *format_rate(uint64_t bytes_per_s);    /* "200M/s" */
-char *format_duration(uint64_t us);         /* "1min 30s" */
-char *format_ratio(uint32_t bp);            /* "5%", "0.25%" */
+char *format_size(uint64_t bytes);       /* "200M", "1536K", "4097B" */
+char *format_rate(uint64_t bytes_per_s); /* "200M/s" */
+char *format_duration(uint64_t us);      /* "1min 30s" */
+char *format_ratio(uint32_t bp);         /* "5%", "0.25%" */
 
 /* For people, rounded: "1.5 GiB", "300 MiB", "0 B". Allocated; NULL without memory. */
 char *format_size_human(uint64_t bytes);
