@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -154,6 +155,11 @@ def lab(tally: Tally) -> None:
             except (distribution.DistributionError, product.ProductError, OSError) as error:
                 tally.failed.append(title)
                 tally.note("FAIL", title, str(error))
+                continue
+            except Exception:  # pylint: disable=broad-except
+                # A mistake in one scenario must not hide the others.
+                traceback.print_exc(file=sys.stdout)
+                tally.failed.append(title)
                 continue
             print(result.summary(), flush=True)
             if result.skipped and result.passed:

@@ -184,6 +184,9 @@ class Bench:
             needed = self._hot_slow_start + headroom - self._free_fast_start
             result.least_bytes = self._hot_slow_start + max(0, needed)
 
+    def hot_bytes(self) -> int:
+        return sum(s["bytes"] for s in self._events[-1]["sets"] if s["role"] == "hot") if self._events else 0
+
     def _hot_slow_bytes(self) -> int:
         if not self._events:
             return 0
@@ -248,8 +251,10 @@ class Bench:
 
     def our_kdamonds(self) -> dict[int, int]:
         """index -> pid of each kdamond of the sysfs interface that is on."""
-        text = self.guest.run(f"for k in {DAMON}/[0-9]*; do [ -e $k ] || continue; "
-                              'echo "${k##*/} $(cat $k/state) $(cat $k/pid)"; done; true')
+        # These files answer EBUSY while a command is being served.
+        text = self.guest.run('steady() { for n in $(seq 100); do cat "$1" 2>/dev/null && return; sleep 0.05; done; }; '
+                              f"for k in {DAMON}/[0-9]*; do [ -e $k ] || continue; "
+                              'echo "${k##*/} $(steady $k/state) $(steady $k/pid)"; done; true')
         rows = (line.split() for line in text.splitlines())
         return {int(index): int(pid) for index, state, pid in rows if state == "on"}
 

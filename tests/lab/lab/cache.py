@@ -14,6 +14,9 @@ import time
 from pathlib import Path
 from typing import Callable, Iterator
 
+# An image of an older recipe may serve a run that has just started, but not one of yesterday.
+SWEEP_AGE_S = 24 * 3600
+
 
 def say(text: str) -> None:
     """Progress goes to stderr, so that stdout stays the result."""
@@ -44,6 +47,13 @@ def lock(name: str, waiting: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
             say(f"waited {time.monotonic() - started:.0f} s")
         yield
+
+
+def sweep(prefix: str, keep: Path) -> None:
+    """Remove what an older recipe made, unless somebody may be using it still."""
+    for path in root().glob(f"{prefix}*"):
+        if path != keep and path.is_dir() and time.time() - path.stat().st_mtime > SWEEP_AGE_S:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def publish(path: Path, build: Callable[[Path], None]) -> Path:

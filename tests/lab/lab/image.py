@@ -129,4 +129,7 @@ def root_image() -> Path:
         make_disk(tree, directory / "root.img", ROOT_MIB, ROOT_LABEL)
         shutil.rmtree(tree)
 
-    return cache.publish(cache.root() / f"root-{key}", build) / "root.img"
+    image = cache.publish(cache.root() / f"root-{key}", build) / "root.img"
+    cache.sweep("root-", image.parent)
+    cache.sweep("base-", base.parent)
+    return image

@@ -33,6 +33,7 @@ def workload() -> Path:
     key = cache.digest(source.read_text(encoding="utf-8"), *command)
     built = cache.publish(cache.root() / f"workload-{key}",
                           lambda directory: _execute([*command, "-o", str(directory / "workload"), str(source)]))
+    cache.sweep("workload-", built)
     return built / "workload"
 
 

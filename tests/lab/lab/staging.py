@@ -36,6 +36,8 @@ def one_of_everything() -> str:
 
 def dump(guest: Guest) -> list[str]:
     """Every file of the tree as 'path mode value', sorted, paths from the tree's root."""
-    text = guest.run(f"cd {ADMIN} && find . -type f | LC_ALL=C sort | while read -r f; do "
-                     'printf "%s %s %s\\n" "${f#./}" "$(stat -c %a "$f")" "$(cat "$f" 2>/dev/null | tr "\\n" " ")"; done')
+    # Some files answer EBUSY while a command is being served.
+    text = guest.run('steady() { for n in $(seq 40); do cat "$1" 2>/dev/null && return; sleep 0.05; done; }; '
+                     f"cd {ADMIN} && find . -type f | LC_ALL=C sort | while read -r f; do "
+                     'printf "%s %s %s\\n" "${f#./}" "$(stat -c %a "$f")" "$(steady "$f" | tr "\\n" " ")"; done')
     return [line.rstrip() for line in text.splitlines()]

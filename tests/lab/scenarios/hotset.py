@@ -2,8 +2,11 @@
 """Fast memory is full of cold pages and the hot set starts on slow memory: the main job."""
 
 from lab.bench import Bench
-from lab.result import TARGET_SHARE
+from lab.result import TARGET_SHARE, mib
 from lab.scenario import Scenario
+
+# The status document may be a tick old, and page counts are sampled.
+TOLD = 0.8
 
 
 class HotSet(Scenario):
@@ -28,6 +31,10 @@ class HotSet(Scenario):
             reasons.append(f"the start was not as intended: {before[-1:]}")
         if bench.contender.must_succeed and (result.hot_fast_share_end or 0) < TARGET_SHARE:
             reasons.append(f"only {result.hot_fast_share_end:.1%} of the hot set is in fast memory at the end")
+        # What the daemon says it moved must cover what the pages themselves say.
+        risen = int(((result.hot_fast_share_end or 0) - (before[-1].hot_fast_share if before else 0)) * bench.hot_bytes())
+        if bench.contender.must_succeed and (result.promoted_bytes or 0) < risen * TOLD:
+            reasons.append(f"{mib(risen)} of the hot set rose, but the status tells of {mib(result.promoted_bytes or 0)}")
         return reasons
 
 

@@ -27,7 +27,7 @@ class Idle(Scenario):
         state, outcome = bench.unit_property("ActiveState"), bench.unit_property("Result")
         if state not in ("active", "inactive") or outcome != "success":
             reasons.append(f"the service is {state}, result {outcome}")
-        lines = [e for e in health.messages(bench.read_journal(), UNIT) if "nothing to tier" in e["MESSAGE"]]
+        lines = [e for e in health.messages(bench.read_journal(), UNIT) if "nothing to tier" in e["MESSAGE"].lower()]
         if len(lines) != 1:
             reasons.append(f"{len(lines)} journal lines say that there is nothing to tier, expected 1")
         if (after := bench.knobs()) != self.before:
