@@ -32,6 +32,7 @@ void _printf_(2, 3) fakedamon_note_bug(FakeDamon *fake, const char *fmt, ...) {
 const char *fakedamon_bugs(const FakeDamon *fake) {
         return fake->bugs;
 }
+
 /* Plain files ------------------------------------------------------------------------------ */
 
 static File *find_file(FakeDamon *fake, const char *path) {

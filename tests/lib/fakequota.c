@@ -17,19 +17,19 @@ static bool is_word(FakeNode *node, const char *path, const char *word) {
 
 static uint64_t goal_current(FakeDamon *fake, FakeNode *goal) {
         uint64_t total = 0, free_kib = 0;
+        bool used = is_word(goal, "target_metric", "node_mem_used_bp"), present;
 
         if (is_word(goal, "target_metric", "user_input"))
                 return faketree_number(goal, "current_value");
-        if (!is_word(goal, "target_metric", "node_mem_used_bp") &&
-            !is_word(goal, "target_metric", "node_mem_free_bp"))
+        if (!used && !is_word(goal, "target_metric", "node_mem_free_bp"))
                 return 0; /* not modelled */
 
-        /* an absent node counts as empty */
-        if (!fakedamon_node_memory(fake, atoi(faketree_value(goal, "nid")), &total, &free_kib) ||
-            total == 0)
-                return is_word(goal, "target_metric", "node_mem_used_bp") ? 0 : 10000;
-        return (is_word(goal, "target_metric", "node_mem_used_bp") ? total - free_kib : free_kib) *
-               10000 / total;
+        /* An absent node counts as empty, so that promotion to it never ends; from 7.3 on one
+         * without memory counts as full. */
+        present = fakedamon_node_memory(fake, atoi(faketree_value(goal, "nid")), &total, &free_kib);
+        if (total == 0)
+                return used == (present && fake->rung >= FAKE_7_3) ? 10000 : 0;
+        return (used ? total - free_kib : free_kib) * 10000 / total;
 }
 
 /* mm/damon/core.c:damos_quota_score(): the most satisfied goal counts. False without goals. */
