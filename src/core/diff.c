@@ -34,8 +34,8 @@ const char *op_kind_to_string(OpKind kind) {
         return (unsigned) kind < _OP_KIND_MAX ? op_kind_names[kind] : NULL;
 }
 
-static int op_list_addv(OpList *ops, OpKind kind, size_t kdamond, const char *value,
-                        const char *path_fmt, va_list ap) {
+_printf_(5, 0) static int op_list_addv(OpList *ops, OpKind kind, size_t kdamond, const char *value,
+                                       const char *path_fmt, va_list ap) {
         _cleanup_(freep) char *path = NULL, *copy = NULL;
         int r;
 

@@ -215,6 +215,23 @@ static void test_status_line(void **state) {
         fixture_done(&f);
 }
 
+/* The man page names every message. */
+static void test_man_page(void **state) {
+        _cleanup_(freep) char *text = calloc(1, 1 << 16);
+        size_t n;
+        const MessageInfo *table = message_table(&n);
+        FILE *f = fopen(TESTS_DIR "/../man/damon-tierd.8", "re");
+
+        (void) state;
+        assert_non_null(f);
+        assert_non_null(text);
+        assert_true(fread(text, 1, (1 << 16) - 1, f) > 0);
+        fclose(f);
+        for (size_t i = 0; i < n; i++)
+                if (!strstr(text, table[i].name))
+                        fail_msg("the man page does not name %s", table[i].name);
+}
+
 /* The catalog is what "journalctl -x" shows: every message has its entry, and the other way. */
 static void test_catalog(void **state) {
         _cleanup_(freep) char *text = calloc(1, 1 << 16);
@@ -249,6 +266,7 @@ int main(void) {
                 cmocka_unit_test(test_start),       cmocka_unit_test(test_pair_of_unknown_nodes),
                 cmocka_unit_test(test_running),     cmocka_unit_test(test_others),
                 cmocka_unit_test(test_status_line), cmocka_unit_test(test_catalog),
+                cmocka_unit_test(test_man_page),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
