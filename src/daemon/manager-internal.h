@@ -18,7 +18,8 @@
 #include "daemon/worker.h"
 #include "io/runfile.h"
 
-/* What manager.c (sequence) and manager-say.c (journal, status, record) share. */
+/* What the manager's files share: manager.c (loop, signals, timers), manager-start.c,
+ * manager-run.c, manager-stop.c (the sequence), manager-say.c (journal, status, record). */
 
 typedef enum Phase {
         PHASE_PREPARING, /* looking at the machine */
@@ -85,3 +86,42 @@ void manager_say_problems(Manager *m, const ConfigProblems *problems);
 void manager_write_status(Manager *m, const char *state);
 /* The record with present pids and counters. 0 or a negative errno. */
 int manager_write_record(Manager *m);
+
+/* manager.c */
+void manager_post(Manager *m, Job *job); /* takes ownership; NULL is no memory */
+void manager_set_timer(Manager *m, uint64_t us);
+uint64_t manager_tick_us(const Manager *m);
+void manager_become_ready(Manager *m);
+NodeSet manager_nids(const Manager *m); /* of the topology */
+void manager_say_errno(Manager *m, int priority, int error, const char *what);
+
+/* manager-start.c */
+void manager_prepare(Manager *m);
+void manager_prepared(Manager *m, Job *job);
+void manager_staged(Manager *m, Job *job);
+/* Record what will be ours before it is; a crash in between then leaves a trace. */
+int manager_claim(Manager *m, size_t n_kdamonds, bool damon_stat);
+/* Stay alive with nothing of ours in the kernel. @event is said when the reason is a new one. */
+void manager_rest(Manager *m, Phase phase, Event *event);
+
+/* manager-run.c */
+/* All that was planned is in the kernel. */
+void manager_begin(Manager *m);
+void manager_applied(Manager *m, Job *job);
+void manager_sampled(Manager *m, Job *job);
+/* Take a full sample over. Negative: the tree is not ours any more. */
+int manager_account(Manager *m, Job *job);
+/* Decide and plan with @sample; @anew: as if nothing had been decided before. */
+int manager_replan(Manager *m, const Sample *sample, bool anew);
+/* Post what leads from the present tree to the plan. 1 when there is something, 0 when not. */
+int manager_apply_plan(Manager *m);
+void manager_take_tree(Manager *m, Job *job);
+void manager_say_write_failed(Manager *m, const Job *job, const char *what_we_do);
+
+/* manager-stop.c */
+void manager_stop(Manager *m, int exit_status);
+/* The next step of stopping, with the worker free. */
+void manager_stop_step(Manager *m);
+void manager_give_back(Manager *m);
+void manager_released(Manager *m, Job *job);
+void manager_accounted(Manager *m, Job *job);
