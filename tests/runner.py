@@ -7,7 +7,6 @@ The last line of the output is "N passed, N failed", with ", N skipped" where so
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import time
@@ -19,12 +18,11 @@ TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent
 sys.path.insert(0, str(TESTS / "lab"))
 
-from lab import bench, cache, distribution, kernels, product, scenario  # noqa: E402
+from lab import bench, cache, cases, distribution, kernels, product, scenario  # noqa: E402
 
 MESON_SUITES = ("lint", "unit", "fuzz", "contract")
 SUITES = (*MESON_SUITES, "coverage", "lab")
 CORE_COVERAGE_PERCENT = 95.0
-SKIPPED_STATUS = 77
 
 # (scenario, topology or None for the scenario's own, kernels)
 LAB: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
@@ -75,13 +73,12 @@ def build(kind: str, options: list[str], tally: Tally) -> Path | None:
 
 
 def count_program(entry: dict, tally: Tally) -> None:
-    """One test program of meson's log: its cmocka cases, or itself where it has none."""
+    """One test program of meson's log: its cases, or itself where it tells of none."""
     name = entry["name"]
     output = (entry.get("stdout") or "") + "\n" + (entry.get("stderr") or "")
     outcome = entry["result"]
-    passed = len(re.findall(r"^\[ +OK +\]", output, re.M))
-    failed = sorted(set(re.findall(r"^\[ +FAILED +\] (\S+)$", output, re.M)))
-    skipped = sorted(set(re.findall(r"^\[ +SKIPPED +\] (\S+)$", output, re.M)))
+    found = cases.count(output)
+    passed, failed = found.passed, list(found.failed)
     if outcome == "SKIP":
         reason = next((line for line in output.splitlines() if line.strip()), "no reason given")
         tally.skipped.append(f"{name}: {reason}")
@@ -94,7 +91,7 @@ def count_program(entry: dict, tally: Tally) -> None:
     if not good and not failed:
         failed = [outcome.lower()]
     tally.passed += passed
-    tally.skipped += [f"{name}: {case}" for case in skipped]
+    tally.skipped += [f"{name}: {case}" for case in found.skipped]
     tally.failed += [f"{name}: {case}" for case in failed]
     tally.note("ok" if not failed else "FAIL", name, f"{passed} passed" + (f", {len(failed)} failed" if failed else ""))
     if failed:

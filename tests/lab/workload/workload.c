@@ -67,7 +67,8 @@ static void usage(const char *what) {
         fprintf(stderr,
                 "workload: %s\n"
                 "usage: workload [--interval-ms N] --set role=hot,name=NAME,key=value,... ...\n"
-                "keys: size=MIB or fill (until leave=MIB are left), node=N, touch, pause-us=N, cpu=N\n",
+                "keys: size=MIB or fill (until leave=MIB are left), node=N, touch, pause-us=N, "
+                "cpu=N\n",
                 what);
         exit(2);
 }
@@ -282,10 +283,10 @@ static size_t print_set(const struct set *set, char *buffer, size_t room) {
         for (size_t i = 0; i < n_sampled; i++)
                 if (status[i] >= 0 && status[i] < NODES_MAX)
                         on_node[status[i]]++;
-        used = (size_t) snprintf(buffer, room,
-                                 "{\"name\":\"%s\",\"role\":\"%s\",\"bytes\":%zu,\"passes\":%" PRIu64
-                                 ",\"nodes\":{",
-                                 set->name, set->role, set->size_bytes, (uint64_t) set->passes);
+        used = (size_t) snprintf(
+                buffer, room,
+                "{\"name\":\"%s\",\"role\":\"%s\",\"bytes\":%zu,\"passes\":%" PRIu64 ",\"nodes\":{",
+                set->name, set->role, set->size_bytes, (uint64_t) set->passes);
         for (size_t node = 0; node < NODES_MAX; node++)
                 if (on_node[node] > 0) {
                         used += (size_t) snprintf(buffer + used, room - used, "%s\"%zu\":%.4f",
@@ -302,8 +303,8 @@ static void print_sample(const char *event, const struct set *sets, size_t n_set
         static char buffer[SETS_MAX * 512];
         size_t used;
 
-        used = (size_t) snprintf(buffer, sizeof(buffer), "{\"event\":\"%s\",\"t\":%.3f,\"sets\":[", event,
-                                 now_s());
+        used = (size_t) snprintf(buffer, sizeof(buffer), "{\"event\":\"%s\",\"t\":%.3f,\"sets\":[",
+                                 event, now_s());
         for (size_t i = 0; i < n_sets; i++) {
                 if (i > 0)
                         buffer[used++] = ',';
@@ -341,7 +342,8 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < n_sets; i++)
                 place(&sets[i]);
         for (size_t i = 0; i < n_sets; i++)
-                if (sets[i].touch && pthread_create(&sets[i].thread, NULL, touch_thread, &sets[i]) != 0)
+                if (sets[i].touch &&
+                    pthread_create(&sets[i].thread, NULL, touch_thread, &sets[i]) != 0)
                         die("pthread_create");
         print_sample("ready", sets, n_sets);
 
