@@ -32,7 +32,7 @@
 
 /* The longest sweep, and the percentage of the kdamond's time that it may take. */
 #define DECIDE_SWEEP_MAX_US (10 * UINT64_C(1000000))
-#define DECIDE_SWEEP_PERCENT 60
+#define DECIDE_SWEEP_PERCENT 90
 
 /* What a node's schemes are at. Pages carry their accessed bit from long ago, page cache that
  * nobody reads again included; the young filter would take each for just accessed the first time

@@ -143,7 +143,9 @@ static const ConfigKeyInfo keys[] = {
         },
         {
                 KEY("Monitoring", "MaxSampleInterval", DURATION, Monitoring, max_sample_us),
-                .default_text = "100ms",
+                /* Regions change once per aggregation, which is 20 samples: with 100 ms stragglers
+                 * of a hot set that has moved waited 2 s and longer for each step. */
+                .default_text = "20ms",
                 .min = MSEC,
                 .max = SEC,
                 .help = "Tuning makes the sampling interval no longer than this. The kernel "

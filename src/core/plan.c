@@ -14,9 +14,10 @@
  * (a check is about a microsecond; 2000 of them each 5 ms are the upper end). */
 #define REGIONS_MIN_LOW 10
 #define REGIONS_MIN_HIGH 200
-#define REGIONS_MAX_LOW 1000
+#define REGIONS_MAX_LOW 200
 #define REGIONS_MAX_HIGH 2000
-#define REGION_BYTES (UINT64_C(512) << 20)
+#define REGION_COARSEST_BYTES (UINT64_C(512) << 20) /* for the minimum */
+#define REGION_FINEST_BYTES (UINT64_C(2) << 20)     /* for the maximum */
 
 /* From 7.2 on a page that was looked at but did not move may cost less of the quota than one that
  * did. The quota is there for the traffic; looking is cheap, but not free. */
@@ -61,19 +62,21 @@ bool plan_equal(const Plan *a, const Plan *b) {
 
 static void plan_monitoring(const Monitoring *m, const TopologyNode *node, uint32_t caps,
                             DamonContext *context) {
-        uint64_t by_size = node->total_bytes / REGION_BYTES;
 
         context->operations = DAMON_OPS_PADDR;
         context->sample_us = m->sample_us;
         context->aggr_us = m->aggr_us;
         context->update_us = m->update_us;
-        context->min_nr_regions = m->min_regions > 0 ? m->min_regions
-                                                     : CLAMP(by_size, (uint64_t) REGIONS_MIN_LOW,
-                                                             (uint64_t) REGIONS_MIN_HIGH);
-        context->max_nr_regions =
-                m->max_regions > 0 ? m->max_regions
-                                   : CLAMP(10 * context->min_nr_regions, (uint64_t) REGIONS_MAX_LOW,
-                                           (uint64_t) REGIONS_MAX_HIGH);
+        context->min_nr_regions = CLAMP(node->total_bytes / REGION_COARSEST_BYTES,
+                                        (uint64_t) REGIONS_MIN_LOW, (uint64_t) REGIONS_MIN_HIGH);
+        context->max_nr_regions = CLAMP(node->total_bytes / REGION_FINEST_BYTES,
+                                        (uint64_t) REGIONS_MAX_LOW, (uint64_t) REGIONS_MAX_HIGH);
+        if (m->min_regions > 0)
+                context->min_nr_regions = m->min_regions;
+        if (m->max_regions > 0) {
+                context->max_nr_regions = m->max_regions;
+                context->min_nr_regions = MIN(context->min_nr_regions, context->max_nr_regions);
+        }
         /* One of the two may be the operator's; every range is at least one region. */
         context->max_nr_regions = MAX(context->max_nr_regions, context->min_nr_regions);
         context->max_nr_regions = MAX(context->max_nr_regions, 2 * (uint64_t) node->n_ranges);

@@ -82,7 +82,7 @@ static void test_defaults(void **state) {
         assert_int_equal(config->monitoring.access_goal_bp, 400);
         assert_int_equal(config->monitoring.access_goal_aggrs, 3);
         assert_int_equal(config->monitoring.min_sample_us, 5000);
-        assert_int_equal(config->monitoring.max_sample_us, 100000);
+        assert_int_equal(config->monitoring.max_sample_us, 20000);
         assert_int_equal(config->monitoring.min_regions, 0);
         assert_int_equal(config->monitoring.max_regions, 0);
         assert_int_equal(config->manager.interval_us, 5 * SEC_US);
@@ -548,16 +548,16 @@ static void test_across_keys(void **state) {
                 {
                         "above the tuning's bounds",
                         {A("Monitoring", "AggregationInterval", "1s"),
-                         A("Monitoring", "SampleInterval", "101ms")},
-                        "Monitoring.SampleInterval=: '101ms' is more than MaxSampleInterval=; "
-                        "expected at most '100ms'\n",
+                         A("Monitoring", "SampleInterval", "21ms")},
+                        "Monitoring.SampleInterval=: '21ms' is more than MaxSampleInterval=; "
+                        "expected at most '20ms'\n",
                 },
                 {
                         "bounds crossed",
                         {A("Monitoring", "MinSampleInterval", "500ms"),
                          A("Monitoring", "AccessGoal", "0")},
                         "Monitoring.MinSampleInterval=: '500ms' is more than MaxSampleInterval=; "
-                        "expected at most '100ms'\n",
+                        "expected at most '20ms'\n",
                 },
                 {
                         "regions crossed",
