@@ -24,21 +24,23 @@ MESON_SUITES = ("lint", "unit", "fuzz", "contract")
 SUITES = (*MESON_SUITES, "coverage", "lab")
 CORE_COVERAGE_PERCENT = 95.0
 
-# (scenario, topology or None for the scenario's own, kernels)
-LAB: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
-    ("hotset", None, kernels.SERIES),
-    ("contract", None, kernels.SERIES),
-    ("hotset", "flat", (kernels.DEFAULT,)),
-    ("hotset", "memoryless", (kernels.DEFAULT,)),
-    ("hotset", "three", (kernels.DEFAULT,)),
-    ("hotset", "sockets", (kernels.DEFAULT,)),
-    ("fits", None, (kernels.DEFAULT,)),
-    ("idle", None, (kernels.DEFAULT,)),
-    ("stop", None, (kernels.SERIES[0], kernels.DEFAULT)),
-    ("crash", None, (kernels.SERIES[0], kernels.DEFAULT)),
-    ("foreign", None, (kernels.DEFAULT,)),
-    ("dryrun", None, (kernels.DEFAULT,)),
-    ("reload", None, (kernels.DEFAULT,)),
+# (scenario, topology or None for the scenario's own, kernels, settings)
+LAB: tuple[tuple[str, str | None, tuple[str, ...], dict[str, str]], ...] = (
+    ("hotset", None, kernels.SERIES, {}),
+    ("contract", None, kernels.SERIES, {}),
+    ("hotset", "flat", (kernels.DEFAULT,), {}),
+    ("hotset", "memoryless", (kernels.DEFAULT,), {}),
+    ("hotset", "three", (kernels.DEFAULT,), {}),
+    ("hotset", "sockets", (kernels.DEFAULT,), {}),
+    # As distributions ship it: balancing beside the daemon.
+    ("hotset", None, (kernels.DEFAULT,), {"kernel.numa_balancing": "1"}),
+    ("fits", None, (kernels.DEFAULT,), {}),
+    ("idle", None, (kernels.DEFAULT,), {}),
+    ("stop", None, (kernels.SERIES[0], kernels.DEFAULT), {}),
+    ("crash", None, (kernels.SERIES[0], kernels.DEFAULT), {}),
+    ("foreign", None, (kernels.DEFAULT,), {}),
+    ("dryrun", None, (kernels.DEFAULT,), {}),
+    ("reload", None, (kernels.DEFAULT,), {}),
 )
 
 
@@ -144,11 +146,12 @@ def coverage(tally: Tally) -> None:
 
 def lab(tally: Tally) -> None:
     scenarios = scenario.load()
-    for name, topology, series in LAB:
+    for name, topology, series, sysctls in LAB:
         for kernel in series:
-            title = f"lab {name} {topology or scenarios[name].topology} {kernel}"
+            title = " ".join(["lab", name, topology or scenarios[name].topology, kernel,
+                              *(f"{key}={value}" for key, value in sysctls.items())])
             try:
-                result = bench.perform(scenarios[name], bench.Options(kernel=kernel, topology=topology))
+                result = bench.perform(scenarios[name], bench.Options(kernel=kernel, topology=topology, sysctls=sysctls))
             except (distribution.DistributionError, product.ProductError, OSError) as error:
                 tally.failed.append(title)
                 tally.note("FAIL", title, str(error))

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "core/damon.h"
 
 static const struct {
@@ -48,24 +47,26 @@ const char *damon_cap_release(DamonCaps cap) {
         return NULL;
 }
 
-/* "6.12..." -> 6012; 0 when the text does not start like that. */
-static uint64_t release_number(const char *release) {
-        _cleanup_(freep) char *major = NULL, *minor = NULL;
-        size_t n_major = strspn(release, "0123456789"), n_minor;
-        uint64_t a, b;
+/* The number that *text starts with, at most 999, and *text moved behind it; 0 for none. */
+static unsigned take_number(const char **text) {
+        unsigned n = 0;
 
-        if (n_major == 0 || release[n_major] != '.')
+        for (; **text >= '0' && **text <= '9'; (*text)++)
+                n = MIN(n * 10 + (unsigned) (**text - '0'), 999U);
+        return n;
+}
+
+/* "6.12..." -> 6012; 0 when the text does not start like that. */
+static unsigned release_number(const char *release) {
+        unsigned major = take_number(&release);
+
+        if (major == 0 || *release++ != '.' || *release < '0' || *release > '9')
                 return 0;
-        n_minor = strspn(release + n_major + 1, "0123456789");
-        major = strndup(release, n_major);
-        minor = strndup(release + n_major + 1, n_minor);
-        if (!major || !minor || parse_u64(major, &a) < 0 || parse_u64(minor, &b) < 0)
-                return 0;
-        return a * 1000 + MIN(b, UINT64_C(999));
+        return major * 1000 + take_number(&release);
 }
 
 uint32_t damon_caps_of_release(const char *release) {
-        uint64_t number = release_number(release);
+        unsigned number = release_number(release);
         uint32_t caps = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(cap_table); i++)

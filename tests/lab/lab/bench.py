@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
@@ -32,6 +33,7 @@ class Options:
     config: Path | None = None
     seconds: float | None = None
     build: Path | None = None
+    sysctls: dict[str, str] = field(default_factory=dict)
     artifacts: Path | None = None
     on_line: Callable[[str], None] | None = None
     on_sample: Callable[[Sample], None] | None = None
@@ -167,6 +169,7 @@ class Bench:
                 self._kdamond_ticks[pid] = ticks
         result.kdamond_cpu_s = sum(self._kdamond_ticks.values()) / 100
         result.pgmigrate_bytes = self.vmstat_delta().get("pgmigrate_success", 0) * self.page_bytes
+        result.balanced_bytes = self.vmstat_delta().get("numa_pages_migrated", 0) * self.page_bytes
         result.promoted_bytes, result.demoted_bytes = self.contender.totals(self)
         if self.contender.needs_product:
             cpu = self.guest.read(f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.stat") or ""
@@ -272,6 +275,8 @@ class Bench:
         self.guest.start()
         self.result.boot_s = round(self.guest.boot_s, 1)
         self.guest.run(f"mount -o ro -L {image.PRODUCT_LABEL} /mnt && cp -a /mnt/. / && umount /mnt")
+        for key, value in {**self.scenario.sysctls, **self.options.sysctls}.items():
+            self.guest.run(f"sysctl -q -w {shlex.quote(f'{key}={value}')}")
         if self.contender.needs_product:
             # What a package's maintainer script would do.
             self.guest.run("systemctl daemon-reload; systemd-sysusers; systemd-tmpfiles --create 2>/dev/null; "

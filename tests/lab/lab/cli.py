@@ -19,6 +19,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--topology", choices=sorted(topologies.BY_NAME), help="default: the scenario's own")
     parser.add_argument("--contender", choices=sorted(contenders.BY_NAME), help="who tiers (default: the scenario's own)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="becomes /etc/damon-tierd.conf in the guest")
+    parser.add_argument("--sysctl", action="append", default=[], metavar="KEY=VALUE", help="set after boot; may be repeated")
     parser.add_argument("--seconds", type=float, metavar="N", help="how long to run after the start")
     parser.add_argument("--json", metavar="FILE", help="write the result; '-' for standard output, several make a list")
     parser.add_argument("--repeat", type=int, default=1, metavar="N")
@@ -49,6 +50,9 @@ def main() -> int:
     if arguments.scenario not in scenarios:
         print(f"tests/lab/run: no scenario '{arguments.scenario}'; see --list", file=sys.stderr)
         return 2
+    if any("=" not in setting for setting in arguments.sysctl):
+        print("tests/lab/run: --sysctl needs KEY=VALUE", file=sys.stderr)
+        return 2
     chosen = scenarios[arguments.scenario]
     if chosen.daemon_only and arguments.contender not in (None, "damon-tierd"):
         print(f"tests/lab/run: scenario '{chosen.name}' is about damon-tierd itself", file=sys.stderr)
@@ -64,6 +68,7 @@ def main() -> int:
                 options = bench.Options(
                     kernel=one, topology=arguments.topology, contender=arguments.contender, config=arguments.config,
                     seconds=arguments.seconds, build=arguments.build, artifacts=artifacts,
+                    sysctls=dict(setting.split("=", 1) for setting in arguments.sysctl),
                 )
                 result = bench.perform(shell.After(chosen) if arguments.shell else chosen, options)
                 results.append(result)

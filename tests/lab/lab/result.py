@@ -31,6 +31,8 @@ class Result:
     promoted_bytes: int | None = None
     demoted_bytes: int | None = None
     pgmigrate_bytes: int | None = None
+    # Moved by the kernel's NUMA balancing, whoever the contender is.
+    balanced_bytes: int | None = None
     least_bytes: int | None = None
     kdamond_cpu_s: float | None = None
     daemon_cpu_s: float | None = None
@@ -68,6 +70,8 @@ class Result:
             words.append(f"moved {mib(self.promoted_bytes)} up {mib(self.demoted_bytes)} down,")
         if self.pgmigrate_bytes is not None:
             words.append(f"migrated {mib(self.pgmigrate_bytes)}")
+        if self.balanced_bytes:
+            words.append(f"of it by NUMA balancing {mib(self.balanced_bytes)}")
         if self.least_bytes:
             words.append(f"(least {mib(self.least_bytes)}),")
         if self.kdamond_cpu_s is not None:

@@ -22,6 +22,8 @@ class Scenario:
     contender = "damon-tierd"
     # The daemon and nothing else makes sense here.
     daemon_only = True
+    # Kernel settings made after boot; --sysctl wins over them.
+    sysctls: dict[str, str] = {}
     # Trouble that is the point of the scenario: unit names, and patterns of journal lines.
     expected_failed_units: tuple[str, ...] = ()
     expected_errors: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class After(Scenario):
 
     def __init__(self, inner: Scenario) -> None:
         self._inner = inner
-        for key in ("name", "summary", "topology", "seconds", "contender", "daemon_only", "expected_failed_units",
+        for key in ("name", "summary", "topology", "seconds", "contender", "daemon_only", "sysctls", "expected_failed_units",
                     "expected_errors", "expected_kernel"):
             setattr(self, key, getattr(inner, key))
 
