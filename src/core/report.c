@@ -23,6 +23,12 @@ static int add_scheme(Event *event, const PlanScheme *scheme) {
         r = event_add(event, "DIRECTION", "%s", direction_to_string(scheme->direction));
         if (r < 0)
                 return r;
+        r = event_add(event, "SCHEME", "%s",
+                      damon_action_to_string(scheme->direction == DIRECTION_DEMOTE
+                                                     ? DAMON_ACTION_MIGRATE_COLD
+                                                     : DAMON_ACTION_MIGRATE_HOT));
+        if (r < 0)
+                return r;
         r = event_add(event, "NODE", "%i", scheme->from);
         if (r < 0)
                 return r;

@@ -9,6 +9,7 @@
 
 #include "machine.h"
 
+#include "daemon/dryrun.h"
 #include "daemon/job.h"
 #include "daemon/worker.h"
 #include "fakedamon.h"
@@ -142,7 +143,7 @@ static void start(Machine *m) {
         assert_int_equal(fakedamon_n_running(m->fake), m->plan.tree.n_kdamonds);
 }
 
-static void release(Machine *m) {
+static void release_tree(Machine *m) {
         _cleanup_(job_freep) Job *job = run(m, JOB_APPLY);
 
         assert_int_equal(diff_release(&m->present, &job->ops), 0);
@@ -166,7 +167,7 @@ static void test_start_and_stop(void **state) {
 
                         machine_new(&m, (FakeRung) rung, fixtures[i]);
                         start(&m);
-                        release(&m);
+                        release_tree(&m);
                         machine_done(&m);
                 }
 }
@@ -208,7 +209,7 @@ static void test_stages(void **state) {
                 assert_int_equal(fakedamon_pid(m.fake, 0), pid);
                 assert_string_equal(fakedamon_running(m.fake, 0, "schemes/0/access_pattern/sz/max"),
                                     "18446744073709551615");
-                release(&m);
+                release_tree(&m);
                 machine_done(&m);
         }
 }
@@ -250,7 +251,7 @@ static void test_scrape(void **state) {
                 m.present.kdamonds[0].on = false;
                 assert_true(apply(&m) > 0);
                 assert_int_equal(fakedamon_n_running(m.fake), 2);
-                release(&m);
+                release_tree(&m);
                 machine_done(&m);
         }
 }
@@ -268,7 +269,7 @@ static void test_adopt(void **state) {
                 stage(&m, /* adopt= */ true);
                 assert_int_equal(apply(&m), 0);
                 assert_true(m.n_writes - before <= 1); /* the knob, which test and service repeat */
-                release(&m);
+                release_tree(&m);
                 machine_done(&m);
         }
 }
@@ -284,7 +285,7 @@ static void test_adopt_half_staged(void **state) {
         stage(&m, /* adopt= */ true);
         assert_true(apply(&m) > 0);
         assert_int_equal(fakedamon_n_running(m.fake), 2);
-        release(&m);
+        release_tree(&m);
         machine_done(&m);
 }
 
@@ -334,7 +335,7 @@ static void test_busy_lock(void **state) {
         stage(&m, /* adopt= */ false);
         fakedamon_hold_lock(m.fake, 3);
         assert_true(apply(&m) > 0);
-        release(&m);
+        release_tree(&m);
         machine_done(&m);
 }
 
@@ -358,6 +359,48 @@ static void test_any_call_may_fail(void **state) {
                         assert_true(job->result == -EIO);
                 machine_done(&m);
         }
+}
+
+/* --dry-run tells what a start would write, and writes nothing: neither on a fresh machine nor
+ * beside a service that runs, nor where it has to refuse. */
+static void test_dry_run(void **state) {
+        (void) state;
+        for (int rung = 0; rung < _FAKE_RUNG_MAX; rung++)
+                for (size_t i = 0; i < ELEMENTSOF(fixtures); i++) {
+                        _cleanup_(freep) char *text = NULL;
+                        size_t size, n_lines = 0;
+                        char release[32];
+                        unsigned before;
+                        Machine m;
+                        FILE *f = open_memstream(&text, &size);
+
+                        assert_non_null(f);
+                        machine_new(&m, (FakeRung) rung, fixtures[i]);
+                        (void) snprintf(release, sizeof(release), "%s.1\n",
+                                        fake_rung_to_string((FakeRung) rung));
+                        fakedamon_set_file(m.fake, "proc/sys/kernel/osrelease", release);
+                        assert_int_equal(dryrun(m.sysfs, "/nonexistent", m.config, f), 0);
+                        assert_int_equal(m.n_writes, 0);
+                        fflush(f);
+                        for (const char *p = text; p && *p; p = strchr(p, '\n') + 1)
+                                n_lines += *p != '#';
+
+                        /* It is what a start does, but for what staging looks at. */
+                        prepare(&m);
+                        stage(&m, /* adopt= */ false);
+                        before = m.n_writes;
+                        (void) apply(&m);
+                        assert_in_range(n_lines, m.n_writes - before, m.n_writes);
+
+                        /* Now somebody's tree is there: refused, and still not a single write. */
+                        before = m.n_writes;
+                        assert_int_equal(dryrun(m.sysfs, "/nonexistent", m.config, f), -EBUSY);
+                        assert_int_equal(m.n_writes, before);
+                        fclose(f);
+                        assert_non_null(strstr(text, "that we did not start"));
+                        release_tree(&m);
+                        machine_done(&m);
+                }
 }
 
 static void test_worker(void **state) {
@@ -398,6 +441,7 @@ int main(void) {
                 cmocka_unit_test(test_failure_is_told),
                 cmocka_unit_test(test_busy_lock),
                 cmocka_unit_test(test_any_call_may_fail),
+                cmocka_unit_test(test_dry_run),
                 cmocka_unit_test(test_worker),
         };
 

@@ -90,7 +90,7 @@ static void test_start(void **state) {
                      "419430400"));
         check(report_pair(f.config, f.topology, &f.decision, &f.plan.kdamonds[1].schemes[0]),
               LOG_INFO, MESSAGE_PAIR, "Node 1 promotes hot pages to node 0",
-              FIELDS("DIRECTION", "promote"));
+              FIELDS("DIRECTION", "promote", "SCHEME", "migrate_hot"));
         assert_true(f.decision.nodes[0].headroom_raised);
         check(report_headroom(&f.decision.nodes[0]), LOG_NOTICE, MESSAGE_HEADROOM,
               "10 MiB can't be taken", FIELDS("NODE", "0", "FLOOR_BYTES", "10485760"));
