@@ -26,6 +26,9 @@
 /* How often a kernel without "temporal" needs us to look. */
 #define DECIDE_WATCH_US (500 * UINT64_C(1000))
 
+/* How often to look while a node is not live yet: each look that comes late delays the start. */
+#define DECIDE_SETTLE_US (100 * UINT64_C(1000))
+
 /* Up to 6.16 a scheme's first window has no limit at all (mm/damon/core.c:damos_adjust_quota(),
  * repaired in 6.17), so there a scheme starts with a pattern that matches nothing. */
 #define DECIDE_EMPTY_US (2 * DECIDE_WINDOW_DAEMON_MS * UINT64_C(1000))

@@ -11,6 +11,7 @@
 #include "core/stats.h"
 #include "core/topology.h"
 #include "io/damonfs.h"
+#include "io/scrape.h"
 #include "io/sysfs.h"
 
 /* Work that may block in the kernel, as values in and out: the worker runs it in its thread, tests
@@ -34,6 +35,7 @@ typedef struct Job {
         bool adopt;        /* STAGE: a tree of ours is there */
         uint32_t caps;     /* APPLY, SCRAPE; out of STAGE */
         OpList ops;        /* STAGE (first), APPLY */
+        ScrapeWhat what;   /* SCRAPE */
         Sample floors;     /* WATCH: an earlier full sample's nodes */
 
         /* out */

@@ -14,7 +14,13 @@
 int scrape_nodes(Sysfs *sysfs, const NodeSet *nids, const Sample *floors, uint64_t now_us,
                  Sample *ret);
 
+/* Each thing that is asked for is a command that each kdamond has to answer. */
+typedef enum ScrapeWhat {
+        SCRAPE_COUNTERS = 0, /* the schemes' counters; the rest as it was fetched last */
+        SCRAPE_ALL = 1,      /* and effective quotas and tuned intervals */
+} ScrapeWhat;
+
 /* As above, plus the statistics of every kdamond of the tree. A kdamond that does not run is
  * sampled as such; that is no error. */
-int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, void (*sleep_us)(uint64_t us),
-                uint64_t now_us, Sample *ret);
+int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, ScrapeWhat what,
+                void (*sleep_us)(uint64_t us), uint64_t now_us, Sample *ret);

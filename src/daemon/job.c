@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "daemon/job.h"
-#include "io/scrape.h"
 #include "io/toporead.h"
 
 uint64_t job_now_us(void) {
@@ -129,8 +128,8 @@ void job_run(Job *job, Sysfs *sysfs) {
                 job->result = run_apply(job, sysfs);
                 break;
         case JOB_SCRAPE:
-                job->result = scrape_full(sysfs, &job->nids, job->caps, job_sleep_us, job_now_us(),
-                                          &job->sample);
+                job->result = scrape_full(sysfs, &job->nids, job->caps, job->what, job_sleep_us,
+                                          job_now_us(), &job->sample);
                 break;
         case JOB_WATCH:
                 job->result =

@@ -216,7 +216,7 @@ void manager_sampled(Manager *m, Job *job) {
                 manager_say_errno(m, LOG_WARNING, r, "Failed to plan, keeping what runs");
                 return manager_set_timer(m, m->config->manager.interval_us);
         }
-        if (job->kind == JOB_SCRAPE)
+        if (job->kind == JOB_SCRAPE && m->decision.settled)
                 manager_write_status(m, "running");
         r = manager_apply_plan(m);
         if (r < 0)

@@ -95,6 +95,7 @@ void manager_stop_step(Manager *m) {
                 if (job) {
                         job->caps = m->caps;
                         job->nids = manager_nids(m);
+                        job->what = SCRAPE_ALL;
                 }
                 m->phase = PHASE_ACCOUNTING;
                 return manager_post(m, job);

@@ -50,6 +50,8 @@ uint64_t manager_tick_us(const Manager *m) {
 
         if (m->phase != PHASE_RUNNING || by_kernel)
                 return m->config->manager.interval_us;
+        if (!m->decision.settled)
+                return DECIDE_SETTLE_US;
         return MIN(DECIDE_WATCH_US, m->config->manager.interval_us);
 }
 
@@ -154,6 +156,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         if (job) {
                 job->caps = m->caps;
                 job->nids = manager_nids(m);
+                job->what = m->decision.settled ? SCRAPE_ALL : SCRAPE_COUNTERS;
                 if (!full && sample_copy_nodes(&m->sample, &job->floors) < 0)
                         job->kind = JOB_SCRAPE;
         }

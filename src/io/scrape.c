@@ -119,15 +119,15 @@ static void scrape_scheme(Sysfs *sysfs, uint32_t caps, const char *dir, SchemeSa
                 sample->effective_bytes = leaf(sysfs, dir, "quotas/effective_bytes");
 }
 
-static void scrape_kdamond(Sysfs *sysfs, size_t kdamond, uint32_t caps,
+static void scrape_kdamond(Sysfs *sysfs, size_t kdamond, uint32_t caps, ScrapeWhat what,
                            void (*sleep_us)(uint64_t us), KdamondSample *sample) {
         char dir[PATHF_MAX];
 
         if (sample->on) {
                 command(sysfs, kdamond, "update_schemes_stats", sleep_us);
-                if (caps & DAMON_CAP_EFFECTIVE_BYTES)
+                if (what == SCRAPE_ALL && (caps & DAMON_CAP_EFFECTIVE_BYTES))
                         command(sysfs, kdamond, "update_schemes_effective_quotas", sleep_us);
-                if (caps & DAMON_CAP_INTERVALS_GOAL)
+                if (what == SCRAPE_ALL && (caps & DAMON_CAP_INTERVALS_GOAL))
                         command(sysfs, kdamond, "update_tuned_intervals", sleep_us);
                 sample->cpu_us = scrape_cpu_us(sysfs, sample->pid);
         }
@@ -142,8 +142,8 @@ static void scrape_kdamond(Sysfs *sysfs, size_t kdamond, uint32_t caps,
         }
 }
 
-int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, void (*sleep_us)(uint64_t us),
-                uint64_t now_us, Sample *ret) {
+int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, ScrapeWhat what,
+                void (*sleep_us)(uint64_t us), uint64_t now_us, Sample *ret) {
         _cleanup_(sample_done) Sample sample = {};
         _cleanup_(damon_tree_done) DamonTree tree = {};
         int r;
@@ -162,7 +162,7 @@ int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, void (*sleep_u
         for (size_t i = 0; i < tree.n_kdamonds; i++) {
                 sample.kdamonds[i].on = tree.kdamonds[i].on;
                 sample.kdamonds[i].pid = tree.kdamonds[i].pid;
-                scrape_kdamond(sysfs, i, caps, sleep_us, &sample.kdamonds[i]);
+                scrape_kdamond(sysfs, i, caps, what, sleep_us, &sample.kdamonds[i]);
         }
         *ret = sample;
         sample = (Sample){};
