@@ -53,6 +53,8 @@ typedef struct Manager {
         int exit_status;
 
         Config *config;
+        Config *old_config; /* while a reload is being carried out */
+        Phase old_phase;
         Topology *topology;
         NodeSet has_memory; /* as the kernel listed it when we planned */
         uint32_t caps;
@@ -117,6 +119,11 @@ int manager_replan(Manager *m, const Sample *sample, bool anew);
 int manager_apply_plan(Manager *m);
 void manager_take_tree(Manager *m, Job *job);
 void manager_say_write_failed(Manager *m, const Job *job, const char *what_we_do);
+
+/* manager-reload.c */
+void manager_reload(Manager *m);
+/* The new configuration does not work: go on with the old one. */
+void manager_keep_old(Manager *m, bool kernel_is_changed);
 
 /* manager-stop.c */
 void manager_stop(Manager *m, int exit_status);

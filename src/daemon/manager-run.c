@@ -123,7 +123,12 @@ void manager_applied(Manager *m, Job *job) {
         m->n_writes += job->ops.n_items;
         manager_take_tree(m, job);
         if (job->result < 0) {
-                manager_say_write_failed(m, job, first ? "giving everything back" : "retrying");
+                manager_say_write_failed(m, job,
+                                         m->reloading ? "going back to the old configuration"
+                                         : first      ? "giving everything back"
+                                                      : "retrying");
+                if (m->reloading)
+                        return manager_keep_old(m, /* kernel_is_changed= */ true);
                 if (first)
                         return manager_stop(m, MANAGER_EXIT_FAILURE);
                 return manager_set_timer(m, m->config->manager.interval_us);

@@ -72,6 +72,11 @@ static int take_topology(Manager *m, const Job *job) {
         int r;
 
         r = topology_build(&job->facts, m->config, &topology, &text);
+        if (r < 0 && m->reloading) {
+                manager_say(m, report_unsupported(text ? text : strerror(-r)));
+                manager_keep_old(m, /* kernel_is_changed= */ false);
+                return r;
+        }
         if (r < 0) {
                 refuse(m, report_unsupported(text ? text : strerror(-r)),
                        r == -ENXIO ? MANAGER_EXIT_CONFIG : MANAGER_EXIT_REFUSED);

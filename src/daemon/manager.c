@@ -59,6 +59,7 @@ void manager_become_ready(Manager *m) {
         if (m->reloading)
                 manager_say(m, report_config_reloaded(m->n_writes));
         m->reloading = false;
+        m->old_config = config_free(m->old_config);
         m->ready = true;
         (void) sd_notify(/* unset_environment= */ 0, "READY=1");
 }
@@ -69,28 +70,6 @@ NodeSet manager_nids(const Manager *m) {
         for (size_t i = 0; i < m->topology->n_nodes; i++)
                 nodeset_add(&nids, m->topology->nodes[i].nid);
         return nids;
-}
-
-static void start_reload(Manager *m) {
-        _cleanup_(config_problems_done) ConfigProblems problems = {};
-        Config *config = NULL;
-        int r;
-
-        m->reload_pending = false;
-        (void) sd_notifyf(/* unset_environment= */ 0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-                          (unsigned long long) job_now_us());
-        r = m->params->load_config(m->params->userdata, &problems, &config);
-        manager_say_problems(m, &problems);
-        if (r < 0) {
-                manager_say(m, report_config_kept(problems.n_errors));
-                (void) sd_notify(/* unset_environment= */ 0, "READY=1");
-                return;
-        }
-        config_free(m->config);
-        m->config = config;
-        m->reloading = true;
-        (void) sd_event_source_set_enabled(m->timer, SD_EVENT_OFF);
-        manager_prepare(m);
 }
 
 static int on_worker(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -132,7 +111,7 @@ static int on_worker(sd_event_source *source, int fd, uint32_t revents, void *us
                         break;
                 }
         if (m->reload_pending && !m->stopping && !worker_is_busy(m->worker))
-                start_reload(m);
+                manager_reload(m);
         return 0;
 }
 
@@ -173,7 +152,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si,
         else if (worker_is_busy(m->worker))
                 m->reload_pending = true;
         else if (!m->stopping)
-                start_reload(m);
+                manager_reload(m);
         return 0;
 }
 
@@ -232,6 +211,7 @@ static void manager_done(Manager *m) {
         sd_event_source_unref(m->watchdog);
         sd_event_unref(m->event);
         config_free(m->config);
+        config_free(m->old_config);
         topology_free(m->topology);
         damon_tree_done(&m->present);
         plan_done(&m->plan);

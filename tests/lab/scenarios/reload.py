@@ -13,7 +13,8 @@ MAX_REGIONS = 1234
 class Reload(Scenario):
     name = "reload"
     summary = "reload: good configuration works live, bad configuration is refused with file and line"
-    expected_errors = (r"/etc/damon-tierd\.conf:\d+:", r"keeping (the )?(old|running|present|current)")
+    expected_errors = (r"/etc/damon-tierd\.conf:\d+:", r"keeping (the )?(old|running|present|current)",
+                       r"Can't tier here")
 
     def setup(self, bench: Bench) -> None:
         bench.place_hot_and_cold()
@@ -33,6 +34,11 @@ class Reload(Scenario):
         self._reload(bench, "bad")
         bench.wait(3)
         self._expect(bench, kdamonds, pid, "after the bad reload")
+        # Right as a text, but not for this machine: node 7 is not there.
+        bench.guest.write(CONFIG, "[Tier fast]\nNodes=0\n[Tier slow]\nNodes=7\n")
+        self._reload(bench, "impossible")
+        bench.wait(3)
+        self._expect(bench, kdamonds, pid, "after the impossible reload")
         lines = [e["MESSAGE"] for e in health.messages(bench.read_journal(), UNIT)]
         if not any(f"{CONFIG}:2:" in line for line in lines):
             self.reasons.append("the bad line is not named in the journal")
