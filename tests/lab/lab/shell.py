@@ -32,7 +32,15 @@ def interact(guest: Guest) -> None:
             pass
         ended.set()
 
-    guest.on_raw = lambda data: (sys.stdout.buffer.write(data), sys.stdout.buffer.flush())
+    prompted = threading.Event()
+
+    def show(data: bytes) -> None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        prompted.set()
+
+    sys.stdout.flush()
+    guest.on_raw = show
     thread = threading.Thread(target=session, daemon=True)
     saved = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
     print("lab: shell in the guest; leave with 'exit'\r", file=sys.stderr)
@@ -40,6 +48,8 @@ def interact(guest: Guest) -> None:
         if saved:
             tty.setraw(sys.stdin)
         thread.start()
+        # What is typed before the shell has set up its terminal would be lost.
+        prompted.wait(30)
         while not ended.is_set() and guest.alive():
             if select.select([sys.stdin], [], [], 0.2)[0]:
                 data = os.read(sys.stdin.fileno(), 1024)
