@@ -232,11 +232,12 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
 
         d->demote.open = hysteresis(previous && previous->demote.open, sample->free_bytes,
                                     d->headroom_bytes - band, d->headroom_bytes);
-        /* Between two looks several windows pass; near the goal a full one would overshoot. Two
-         * steps only, since each change is a commit. */
+        /* Between two looks some windows pass, and the last of them would overshoot. While
+         * promotion takes what demotion frees, the distance stays large. Two steps only, since each
+         * change is a commit. */
         missing =
                 d->headroom_bytes > sample->free_bytes ? d->headroom_bytes - sample->free_bytes : 0;
-        if (missing < full)
+        if (missing < full / 4)
                 d->demote.quota_bytes = MAX(full / 4, QUANTUM_MIN_BYTES);
 }
 
