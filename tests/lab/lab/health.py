@@ -23,6 +23,8 @@ KERNEL_ALLOWED = tuple((re.compile(pattern), reason) for pattern, reason in (
     (r"tsc: Unable to calibrate against PIT", "the timers are emulated on a busy host"),
     (r"APIC calibration not consistent with PM-Timer", "the timers are emulated on a busy host"),
     (r"Unstable clock detected, switching default tracing clock", "the time stamp counter is emulated"),
+    (r"clocksource: Long readout interval, skipping watchdog check", "a busy host stops the emulated CPUs for a while"),
+    (r"hrtimer: interrupt took \d+ ns", "a busy host stops the emulated CPUs for a while"),
     (r"hpet: Lost \d+ RTC interrupts", "the timers are emulated on a busy host"),
     (r"check access for rdinit=/init failed", "there is no initramfs"),
     (r"^(systemd\[1\]: )?Failed to find module 'autofs4'", "the guest has no modules"),
