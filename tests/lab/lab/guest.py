@@ -76,8 +76,9 @@ class Guest:
                         "-device", f"nvme,serial=disk{number},drive=disk{number}"]
         started = time.monotonic()
         with open(self.directory / "qemu.log", "wb") as log:
-            # A session of its own: an interrupt at the terminal ends the lab, which then ends qemu.
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            # A session of its own: an interrupt at the terminal ends the lab, which then ends qemu. And should
+            # the lab be killed, no guest may live on: it would spoil the timing of all that follow.
+            self._process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                              start_new_session=True)
         try:
             self._agent = _connect(ports["agent"], started + 10)
