@@ -27,6 +27,9 @@
 #define MARGIN_SHARE 4
 #define MARGIN_MIN_BYTES (UINT64_C(2) << 20)
 
+/* The young filter looks at some million pages per second: this takes a few seconds. */
+#define SWEEP_AT_ONCE_BYTES (UINT64_C(32) << 30)
+
 #define BP 10000
 
 void decision_done(Decision *decision) {
@@ -246,7 +249,8 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
                            bool by_kernel, NodeDecision *d) {
         const NodeSample *target = sample_find_node(input->sample, node->promote_to);
         const Policy *policy = node_policy(input, node);
-        uint64_t band = (target_decision->headroom_bytes - target_decision->reserve_bytes) / 4;
+        uint64_t margin = target_decision->reserve_bytes -
+                          MIN(target_decision->floor_bytes, target_decision->reserve_bytes);
 
         d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
@@ -255,10 +259,11 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
         d->promote.open = true;
         if (by_kernel)
                 return;
-        /* Mirrored: open while there is room. */
-        d->promote.open =
-                !hysteresis(!(previous && previous->promote.open), target->free_bytes,
-                            target_decision->reserve_bytes, target_decision->reserve_bytes + band);
+        /* Mirrored: open while there is room. While demotion keeps up, room comes as fast as it
+         * goes: only near the floor is it better to wait than to try. */
+        d->promote.open = !hysteresis(!(previous && previous->promote.open), target->free_bytes,
+                                      target_decision->reserve_bytes - margin * 3 / 4,
+                                      target_decision->reserve_bytes);
 }
 
 /* A commit restarts the aggregation on kernels before 7.0 (mm/damon/core.c:damon_set_attrs()), so
@@ -272,30 +277,37 @@ static bool may_change(const DecideInput *input, const DecideState *state) {
         return !state->valid || input->now_us >= add_saturated(state->changed_us, hold_us);
 }
 
+static uint64_t covered_bytes(const TopologyNode *node) {
+        uint64_t covered = 0;
+
+        for (size_t i = 0; i < node->n_ranges; i++)
+                covered += node->ranges[i].end - node->ranges[i].start;
+        return covered;
+}
+
 /* Has the kdamond of the node been all over it since it was turned on? */
 static bool sweep_is_over(const DecideInput *input, const TopologyNode *node) {
         size_t k = topology_kdamond_of(input->topology, node->nid);
-        uint64_t covered = 0;
 
-        if (!input->stats || k >= input->stats->n_kdamonds)
-                return false;
-        for (size_t i = 0; i < node->n_ranges; i++)
-                covered += node->ranges[i].end - node->ranges[i].start;
-        return input->stats->kdamonds[k].on &&
-               input->stats->kdamonds[k].schemes[0].last.sz_tried >= covered;
+        return input->stats && k < input->stats->n_kdamonds && input->stats->kdamonds[k].on &&
+               input->stats->kdamonds[k].schemes[0].last.sz_tried >= covered_bytes(node);
 }
 
 static NodeStage decide_stage(const DecideInput *input, DecideState *state,
                               const TopologyNode *node) {
-        bool is_on = state->on_since_us > 0;
+        bool is_on = state->on_since_us > 0, first_window_is_limited;
+        bool sweeps = topology_node_is_monitored(node) && node_policy(input, node)->young_filter;
         uint64_t on_us = is_on ? input->now_us - state->on_since_us : 0;
 
         if (nodeset_has(&state->live, node->nid))
                 return NODE_STAGE_LIVE;
-        if (!(input->caps & DAMON_CAP_REFRESH) && on_us < DECIDE_EMPTY_US)
+        /* A sweep without limit is what a sweep should be, if it does not keep the kdamond from
+         * answering for too long. */
+        first_window_is_limited = input->caps & DAMON_CAP_REFRESH;
+        if (!first_window_is_limited && on_us < DECIDE_EMPTY_US &&
+            !(sweeps && covered_bytes(node) <= SWEEP_AT_ONCE_BYTES))
                 return NODE_STAGE_EMPTY;
-        if (topology_node_is_monitored(node) && node_policy(input, node)->young_filter &&
-            on_us < DECIDE_SWEEP_MAX_US && !(is_on && sweep_is_over(input, node)))
+        if (sweeps && on_us < DECIDE_SWEEP_MAX_US && !(is_on && sweep_is_over(input, node)))
                 return NODE_STAGE_SWEEP;
         nodeset_add(&state->live, node->nid);
         return NODE_STAGE_LIVE;

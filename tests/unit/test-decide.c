@@ -206,8 +206,10 @@ static void test_daemon_closes_the_loop(void **state) {
         assert_true(f.previous.nodes[1].promote.open);
         /* No room: promotion stops, and starts again only with some room. */
         step(&f, 4 * SECOND, reserve - 1, 10 * MIB);
+        assert_true(f.previous.nodes[1].promote.open);
+        step(&f, 4 * SECOND, 10 * MIB + 1, 10 * MIB);
         assert_false(f.previous.nodes[1].promote.open);
-        step(&f, 5 * SECOND, reserve + 1, 10 * MIB);
+        step(&f, 5 * SECOND, reserve - 1, 10 * MIB);
         assert_false(f.previous.nodes[1].promote.open);
         step(&f, 6 * SECOND, headroom - 1, 10 * MIB);
         assert_true(f.previous.nodes[1].promote.open);
@@ -243,7 +245,7 @@ static void set_tried(Fixture *f, size_t k, uint64_t bytes) {
 }
 
 static void test_stages(void **state) {
-        Fixture f = fixture_new(CAPS_6_12, GIB, NULL);
+        Fixture f = fixture_new(CAPS_6_12, 64 * GIB, NULL);
 
         (void) state;
         f.stats.kdamonds = calloc(2, sizeof(*f.stats.kdamonds));
@@ -257,7 +259,7 @@ static void test_stages(void **state) {
         assert_int_equal(step(&f, 11 * SECOND, 0, 0)->nodes[0].stage, NODE_STAGE_SWEEP);
         assert_false(f.previous.settled);
         /* Each node is live when its own kdamond has been all over it. */
-        set_tried(&f, 1, GIB);
+        set_tried(&f, 1, 64 * GIB);
         step(&f, 12 * SECOND, 0, 0);
         assert_int_equal(f.previous.nodes[0].stage, NODE_STAGE_SWEEP);
         assert_int_equal(f.previous.nodes[1].stage, NODE_STAGE_LIVE);
@@ -268,6 +270,18 @@ static void test_stages(void **state) {
         assert_int_equal(f.previous.nodes[1].stage, NODE_STAGE_LIVE);
         assert_true(f.previous.settled);
         fixture_done(&f);
+
+        /* A small node's sweep may be without limit, unless there is none. */
+        f = fixture_new(CAPS_6_12, GIB, NULL);
+        assert_int_equal(step(&f, SECOND, 0, 0)->nodes[0].stage, NODE_STAGE_SWEEP);
+        fixture_done(&f);
+        {
+                static const char *const lines[] = {"Policy.YoungFilter=no", NULL};
+
+                f = fixture_new(CAPS_6_12, GIB, lines);
+                assert_int_equal(step(&f, SECOND, 0, 0)->nodes[0].stage, NODE_STAGE_EMPTY);
+                fixture_done(&f);
+        }
 
         /* From 6.17 on the first window has its limit. */
         f = fixture_new(CAPS_6_18, GIB, NULL);

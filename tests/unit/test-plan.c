@@ -147,7 +147,8 @@ static void test_stages(void **state) {
         plan_done(&plan);
         fixture_done(&f);
 
-        f = fixture_new(CAPS_6_12, 2, false, NULL);
+        static const char *const no_filter[] = {"Policy.YoungFilter=no", NULL};
+        f = fixture_new(CAPS_6_12, 2, false, no_filter);
         plan = build(&f, CAPS_6_12);
         assert_int_equal(plan.tree.kdamonds[0].context.schemes[0].sz_max, 0);
         assert_int_equal(plan.tree.kdamonds[0].context.schemes[0].quota_bytes, 1);
