@@ -62,6 +62,20 @@ class Guest:
     # --- life ---
 
     def start(self) -> None:
+        """Up to a booted system. The emulated firmware hangs once in some hundred starts on a busy host;
+        only that, before the kernel's first word, is tried again."""
+        try:
+            self._start()
+        except GuestError:
+            if "Linux version" in self.kernel_log():
+                raise
+            self.close()
+            self._answers = queue.Queue()
+            for socket_path in self.directory.glob("*.sock"):
+                socket_path.unlink()
+            self._start()
+
+    def _start(self) -> None:
         ports = {name: self.directory / f"{name}.sock" for name in ("agent", "live")}
         command = [*emulator.command(), "-accel", "tcg,thread=multi", "-cpu", "max", *self.topology.qemu(),
                    "-nodefaults", "-display", "none", "-no-reboot", "-net", "none",
