@@ -26,3 +26,7 @@ void topology_tiers_done(TopologyTiers *tiers);
 /* Results as topology_build(). *ret owns nothing of @facts and @config. */
 int topology_tiers_find(const TopologyFacts *facts, const Config *config, TopologyTiers *ret,
                         char **reterr_text);
+
+/* Names for the tiers that have none yet, and latency and bandwidth behind each "why", of which
+ * this is the last part. 0 or -ENOMEM. */
+int topology_tiers_name(const TopologyFacts *facts, TopologyTiers *tiers);
