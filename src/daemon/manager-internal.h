@@ -66,8 +66,9 @@ typedef struct Manager {
         Record record;
         Sample sample; /* the last full one */
         Stats stats;
-        Ledger reported; /* what the journal knows already */
-        uint64_t reported_us;
+        Ledger reported;      /* what the journal knows already */
+        uint64_t reported_us; /* when movements were last due */
+        uint64_t *moved_us;   /* when each was last told; indexed as the tracks */
         VerdictTrack *tracks; /* [kdamond * DAMON_SCHEMES_MAX + scheme] */
         Verdict *verdicts;    /* same */
         size_t n_verdicts;

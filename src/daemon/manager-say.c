@@ -12,6 +12,9 @@
 #include "core/report.h"
 #include "manager-internal.h"
 
+/* A movement that ends is told at once, unless it is a trickle: that waits for the next report. */
+#define RESTED_BYTES (UINT64_C(16) << 20)
+
 void manager_say(Manager *m, Event *event) {
         _cleanup_(event_freep) Event *owned = event;
 
@@ -46,13 +49,19 @@ static int resize_verdicts(Manager *m) {
         size_t n = m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX;
         _cleanup_(freep) VerdictTrack *tracks = NULL;
         _cleanup_(freep) Verdict *verdicts = NULL;
+        _cleanup_(freep) uint64_t *moved_us = NULL;
 
         if (n == m->n_verdicts)
                 return 0;
         tracks = calloc(n, sizeof(*tracks));
         verdicts = calloc(n, sizeof(*verdicts));
-        if (!tracks || !verdicts)
+        moved_us = calloc(n, sizeof(*moved_us));
+        if (!tracks || !verdicts || !moved_us)
                 return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                moved_us[i] = m->reported_us;
+        free(m->moved_us);
+        m->moved_us = TAKE_PTR(moved_us);
         free(m->tracks);
         free(m->verdicts);
         m->tracks = TAKE_PTR(tracks);
@@ -105,9 +114,9 @@ static void say_pair_moved(Manager *m, size_t k, size_t s, bool all, bool due) {
         const PlanScheme *scheme = &m->plan.kdamonds[k].schemes[s];
         const LedgerPair *total =
                 ledger_find(&m->record.ledger, scheme->direction, scheme->from, scheme->to);
-        bool quiet = m->stats.kdamonds[k].schemes[s].delta.sz_applied == 0;
-        LedgerPair *known, since;
         size_t i = k * DAMON_SCHEMES_MAX + s;
+        LedgerPair *known, since;
+        bool rested;
 
         if (!total ||
             ledger_get(&m->reported, scheme->direction, scheme->from, scheme->to, &known) < 0)
@@ -116,12 +125,14 @@ static void say_pair_moved(Manager *m, size_t k, size_t s, bool all, bool due) {
         since.applied_bytes -= known->applied_bytes;
         since.tried_bytes -= known->tried_bytes;
         since.passed_bytes -= known->passed_bytes;
-        /* Due each report interval, and when a movement has come to rest. */
-        if (since.applied_bytes == 0 || !(due || quiet || all))
+        /* Due each report interval, and when a movement of some size has come to rest. */
+        rested = m->stats.kdamonds[k].schemes[s].delta.sz_applied == 0 &&
+                 since.applied_bytes >= RESTED_BYTES;
+        if (since.applied_bytes == 0 || i >= m->n_verdicts || !(due || rested || all))
                 return;
-        manager_say(m, report_moved(scheme, &since, total, &m->decision, &m->sample,
-                                    i < m->n_verdicts ? m->verdicts[i] : VERDICT_WAITING,
-                                    m->sample.now_us - m->reported_us));
+        manager_say(m, report_moved(scheme, &since, total, &m->decision, &m->sample, m->verdicts[i],
+                                    m->sample.now_us - MAX(m->moved_us[i], m->reported_us)));
+        m->moved_us[i] = m->sample.now_us;
         *known = *total;
 }
 
@@ -132,7 +143,7 @@ void manager_say_moved(Manager *m, bool all) {
         for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
                 for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
                         say_pair_moved(m, k, s, all, due);
-        if (due)
+        if (due) /* also where nothing moved: the next period starts here */
                 m->reported_us = m->sample.now_us;
 }
 

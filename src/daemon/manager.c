@@ -222,6 +222,7 @@ static void manager_done(Manager *m) {
         ledger_done(&m->reported);
         free(m->tracks);
         free(m->verdicts);
+        free(m->moved_us);
         free(m->status_line);
         free(m->reason);
 }
