@@ -110,7 +110,7 @@ static const ConfigAssignment assignments[] = {
         {"t.conf", 1, "Policy", "Headroom", "10%"},     {"t.conf", 2, "Policy", "PromoteTo", "0"},
         {"t.conf", 3, "Tier fast", "Nodes", "0"},       {"t.conf", 4, "Tier slow", "Nodes", "1-2"},
         {"t.conf", 5, "Tier slow", "DemoteTo", "none"}, {"t.conf", 6, "Nowhere", "Key", "x"},
-        {"t.conf", 7, "Policy", "Headrom", "x"},
+        {"t.conf", 7, "Policy", "HeadroomX", "x"},
 };
 
 static bool step_config(void *userdata) {
