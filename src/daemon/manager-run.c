@@ -206,7 +206,9 @@ void manager_sampled(Manager *m, Job *job) {
                 manager_say_errno(m, LOG_WARNING, job->result, "Failed to take a sample, retrying");
                 return manager_set_timer(m, m->config->manager.interval_us);
         }
-        if (job->result == -ENODATA || !nodeset_equal(&has_memory, &m->has_memory)) {
+        if (job->result == -ENODATA)
+                return manager_prepare(m); /* a node left just now; the next look says which */
+        if (!nodeset_equal(&has_memory, &m->has_memory)) {
                 manager_say(m, report_topology_changed(&m->has_memory, &has_memory));
                 return manager_prepare(m);
         }
