@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,6 +123,8 @@ void config_problems_done(ConfigProblems *problems);
 /* For io/conffile, which finds problems of syntax. 0 or -ENOMEM. */
 int config_problems_add(ConfigProblems *problems, bool is_error, const char *path, unsigned line,
                         const char *key, const char *fmt, ...) _printf_(6, 7);
+int config_problems_addv(ConfigProblems *problems, bool is_error, const char *path, unsigned line,
+                         const char *key, const char *fmt, va_list ap) _printf_(6, 0);
 
 /* The defaults alone. 0 or -ENOMEM. */
 int config_new(Config **ret);

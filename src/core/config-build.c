@@ -22,24 +22,19 @@
 
 int config_complain(ConfigBuilder *b, bool is_error, const ConfigAssignment *a, const char *fmt,
                     ...) {
-        _cleanup_(freep) char *sentence = NULL, *key = NULL;
+        _cleanup_(freep) char *key = NULL;
         va_list ap;
         int r;
-
-        va_start(ap, fmt);
-        r = vasprintf(&sentence, fmt, ap);
-        va_end(ap);
-        if (r < 0) {
-                sentence = NULL;
-                return -ENOMEM;
-        }
 
         if (asprintf(&key, "%s.%s", a->section, a->key) < 0) {
                 key = NULL;
                 return -ENOMEM;
         }
 
-        return config_problems_add(b->problems, is_error, a->path, a->line, key, "%s", sentence);
+        va_start(ap, fmt);
+        r = config_problems_addv(b->problems, is_error, a->path, a->line, key, fmt, ap);
+        va_end(ap);
+        return r;
 }
 
 ConfigTarget config_find_target(const ConfigAssignment *a) {

@@ -54,14 +54,21 @@ static char *problem_text(const char *path, unsigned line, const char *key, cons
 
 int config_problems_add(ConfigProblems *problems, bool is_error, const char *path, unsigned line,
                         const char *key, const char *fmt, ...) {
-        _cleanup_(freep) char *path_copy = NULL, *key_copy = NULL, *sentence = NULL, *text = NULL;
         va_list ap;
         int r;
 
         va_start(ap, fmt);
-        r = vasprintf(&sentence, fmt, ap);
+        r = config_problems_addv(problems, is_error, path, line, key, fmt, ap);
         va_end(ap);
-        if (r < 0) {
+        return r;
+}
+
+int config_problems_addv(ConfigProblems *problems, bool is_error, const char *path, unsigned line,
+                         const char *key, const char *fmt, va_list ap) {
+        _cleanup_(freep) char *path_copy = NULL, *key_copy = NULL, *sentence = NULL, *text = NULL;
+        int r;
+
+        if (vasprintf(&sentence, fmt, ap) < 0) {
                 sentence = NULL;
                 return -ENOMEM;
         }

@@ -92,20 +92,14 @@ static const char *keep(ConfFile *file, const char *text) {
 
 static int complain(Reader *reader, const char *fmt, ...) _printf_(2, 3);
 static int complain(Reader *reader, const char *fmt, ...) {
-        _cleanup_(freep) char *sentence = NULL;
         va_list ap;
         int r;
 
         va_start(ap, fmt);
-        r = vasprintf(&sentence, fmt, ap);
+        r = config_problems_addv(reader->problems, /* is_error= */ true, reader->path, reader->line,
+                                 NULL, fmt, ap);
         va_end(ap);
-        if (r < 0) {
-                sentence = NULL;
-                return -ENOMEM;
-        }
-
-        return config_problems_add(reader->problems, /* is_error= */ true, reader->path,
-                                   reader->line, NULL, "%s", sentence);
+        return r;
 }
 
 static bool is_blank(char c) {
