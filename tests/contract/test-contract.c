@@ -44,6 +44,10 @@
 #define WAIT_ROUNDS 100
 #define WAIT_MS 100
 
+/* What is busy for this long is busy for good. */
+#define BUSY_ROUNDS 20
+#define BUSY_MS 20
+
 /* Each from a file, except the last: these have no file of their own. */
 typedef struct Features {
         bool allow;           /* 6.14; with it errors are reported, filters split, node goals */
@@ -93,10 +97,31 @@ static char *full_path(const char *path) {
         return full;
 }
 
+static void pause_ms(long ms) {
+        const struct timespec pause = {.tv_nsec = ms * 1000000L};
+
+        (void) nanosleep(&pause, NULL);
+}
+
+/* One lock serves all files below kdamonds/, and everybody only tries it. A kdamond itself takes it
+ * too, on 6.12 once per turn and as it ends, and may be preempted there. So EBUSY counts only if it
+ * stays. */
+static bool is_busy(const Contract *c, int r, unsigned *tries) {
+        if (r != -EBUSY || c->fake || ++*tries > BUSY_ROUNDS)
+                return false;
+        pause_ms(BUSY_MS);
+        return true;
+}
+
 static int put(Contract *c, const char *path, const char *value) {
         _cleanup_(freep) char *full = full_path(path);
+        unsigned tries = 0;
+        int r;
 
-        return sysfs_write(c->sysfs, full, value);
+        do
+                r = sysfs_write(c->sysfs, full, value);
+        while (is_busy(c, r, &tries));
+        return r;
 }
 
 static void must_put(Contract *c, const char *path, const char *value) {
@@ -116,9 +141,12 @@ static void put_is(Contract *c, const char *path, const char *value, int expecte
 
 static bool get(Contract *c, const char *path, char *buf, size_t size) {
         _cleanup_(freep) char *full = full_path(path);
+        unsigned tries = 0;
         int r;
 
-        r = sysfs_read(c->sysfs, full, buf, size);
+        do
+                r = sysfs_read(c->sysfs, full, buf, size);
+        while (is_busy(c, r, &tries));
         if (r < 0)
                 complain(c, "read of %s: %s", path, strerror(-r));
         return r >= 0;
@@ -172,12 +200,8 @@ static void command_is(Contract *c, const char *word, int expected) {
 
 /* Time passes: in the kernel by itself, in the model when told. */
 static void pass_time(Contract *c) {
-        const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
-
-        if (!c->fake) {
-                (void) nanosleep(&pause, NULL);
-                return;
-        }
+        if (!c->fake)
+                return pause_ms(WAIT_MS);
 
         for (size_t k = 0; fakedamon_is_running(c->fake, k); k++)
                 if (fakedamon_running(c->fake, k, "schemes/0/action")) {

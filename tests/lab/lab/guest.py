@@ -77,11 +77,12 @@ class Guest:
 
     def _start(self) -> None:
         ports = {name: self.directory / f"{name}.sock" for name in ("agent", "live")}
+        # A busy host stops the emulated timers for seconds; the kernel's watchdog then blames the time stamp counter.
         command = [*emulator.command(), "-accel", "tcg,thread=multi", "-cpu", "max", *self.topology.qemu(),
                    "-nodefaults", "-display", "none", "-no-reboot", "-net", "none",
                    "-kernel", str(self.kernel.vmlinuz),
                    "-append", f"root=PARTUUID={image.partition_id(image.ROOT_LABEL)} rootfstype=ext4 rw rootwait console=ttyS0 loglevel=7 panic=-1 "
-                              "fsck.mode=skip systemd.show_status=0 systemd.log_target=journal",
+                              "tsc=nowatchdog fsck.mode=skip systemd.show_status=0 systemd.log_target=journal",
                    "-chardev", f"file,id=console,path={self.kernel_log_path}", "-serial", "chardev:console"]
         for name, path in ports.items():
             command += ["-chardev", f"socket,id={name},path={path},server=on,wait=off", "-serial", f"chardev:{name}"]
