@@ -39,9 +39,10 @@
 
 /* What a node's schemes are at. Pages carry their accessed bit from long ago, page cache that
  * nobody reads again included; the young filter would take each for just accessed the first time
- * it looks (and then clear the bit), so that demotion starts with a pass over the whole node at
- * the speed of the quota, and promotion with cold files. So first the filter is run over the node
- * once with an action that can't happen. */
+ * it looks (and then clear the bit). Demotion would start with a pass over the whole node at the
+ * speed of the quota, so there the filter first runs over the node once with an action that can't
+ * happen. Promotion needs no such pass: its regions must be seen accessed by the monitoring, which
+ * clears the bits that it looks at itself, so what is mistaken is the cold part of hot regions. */
 typedef enum NodeStage {
         NODE_STAGE_EMPTY, /* matches nothing, see DECIDE_EMPTY_US */
         NODE_STAGE_SWEEP, /* the young filter clears stale accessed bits, nothing moves */

@@ -296,7 +296,7 @@ static bool sweep_is_over(const DecideInput *input, const TopologyNode *node) {
 static NodeStage decide_stage(const DecideInput *input, DecideState *state,
                               const TopologyNode *node) {
         bool is_on = state->on_since_us > 0, first_window_is_limited;
-        bool sweeps = topology_node_is_monitored(node) && node_policy(input, node)->young_filter;
+        bool sweeps = node->demote_to != NODE_NONE && node_policy(input, node)->young_filter;
         uint64_t on_us = is_on ? input->now_us - state->on_since_us : 0;
 
         if (nodeset_has(&state->live, node->nid))

@@ -137,7 +137,7 @@ class Bench:
         free = self._free_fast_bytes()
         hot_slow = self._hot_slow_bytes()
         status, output, errors = self.guest.call(f"cut -d' ' -f1 /proc/uptime; {self.contender.start_command}", 120)
-        self._t0 = float(output.split()[0])
+        self._t0 = self.contender.started_at(self) or float(output.split()[0])
         self._hot_slow_start, self._free_fast_start = hot_slow, free
         if check and status != 0:
             raise ScenarioFailed(f"the contender does not start: {errors.strip()}\n{self.unit_log()}")
