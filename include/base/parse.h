@@ -34,6 +34,8 @@ int parse_ratio(const char *s, uint32_t *ret_bp);
 
 /* The kernel's list form "0-3,7"; the empty string is the empty set. */
 int parse_nodeset(const char *s, NodeSet *ret);
+/* How many numbers such a list has, whatever they are. */
+int parse_list_count(const char *s, uint32_t *ret);
 
 /* The inverse, exact: parse_x(format_x(v)) == v. Allocated; NULL without memory. */
 char *format_size(uint64_t bytes);       /* "200M", "1536K", "4097B" */

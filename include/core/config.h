@@ -56,6 +56,7 @@ typedef struct Policy {
         NodeSet promote_to;
         DestinationMode demote_to_mode; /* DemoteTo= */
         NodeSet demote_to;
+        uint32_t kdamonds; /* Kdamonds=: per node; 0 is "auto" */
 } Policy;
 
 typedef struct TierConfig {
@@ -79,6 +80,7 @@ typedef struct Monitoring {
 typedef struct ManagerConfig {
         uint64_t interval_us;        /* Interval= */
         uint64_t report_interval_us; /* ReportInterval= */
+        uint32_t cpu_share_bp;       /* CpuShare= */
         AtExit at_exit;
         ForeignKdamonds foreign_kdamonds;
         DamonStat damon_stat;
@@ -151,7 +153,7 @@ const Policy *config_tier_policy(const Config *config, const char *name);
 typedef enum ConfigType {
         CONFIG_TYPE_BOOL,
         CONFIG_TYPE_COUNT,       /* uint32_t */
-        CONFIG_TYPE_REGIONS,     /* uint32_t, "auto" is 0 */
+        CONFIG_TYPE_AUTO_COUNT,  /* uint32_t, "auto" is 0 */
         CONFIG_TYPE_RATIO,       /* uint32_t, basis points */
         CONFIG_TYPE_RATE,        /* uint64_t, bytes per second */
         CONFIG_TYPE_DURATION,    /* uint64_t, microseconds */

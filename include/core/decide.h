@@ -7,8 +7,10 @@
 
 #include "base/macro.h"
 #include "core/config.h"
+#include "core/slices.h"
 #include "core/stats.h"
 #include "core/topology.h"
+#include "core/verdict.h"
 
 /* The controller: (parameters, state, sample, now) -> decision. Pure; an hour is a loop of calls.
  *
@@ -51,7 +53,7 @@ typedef enum NodeStage {
 
 typedef struct SchemeDecision {
         bool open;                /* the quota lets pages move (kernels without "temporal") */
-        uint64_t quota_bytes;     /* per window while open */
+        uint64_t quota_bytes;     /* per window while open, of all slices together */
         uint64_t nr_accesses_min; /* samples per aggregation */
         uint64_t age_min;         /* aggregations */
 } SchemeDecision;
@@ -65,6 +67,9 @@ typedef struct NodeDecision {
         uint32_t demote_free_bp; /* the same two in the kernel's terms */
         uint32_t promote_used_bp;
         bool headroom_raised; /* what was configured would have been out of reach */
+        size_t first_slot;    /* in the tree, if the node is monitored */
+        unsigned n_slots;
+        SliceState slices;
         SchemeDecision demote;
         SchemeDecision promote; /* out of this node, upwards */
 } NodeDecision;
@@ -72,6 +77,7 @@ typedef struct NodeDecision {
 typedef struct Decision {
         NodeDecision *nodes; /* one for each of the topology's nodes, in its order */
         size_t n_nodes;
+        size_t n_slots; /* kdamonds of the tree, those included that are off */
         bool by_kernel; /* "temporal" closes the loop, goals are used */
         bool settled;   /* all nodes are live */
         uint32_t window_ms;
@@ -93,8 +99,10 @@ typedef struct DecideInput {
         const Config *config;
         const Topology *topology;
         uint32_t caps;
-        const Sample *sample; /* at least the nodes' memory */
-        const Stats *stats;   /* tuned intervals; may be empty */
+        const Sample *sample;    /* at least the nodes' memory */
+        const Stats *stats;      /* tuned intervals; may be empty */
+        const Verdict *verdicts; /* [slot * DAMON_SCHEMES_MAX + scheme] of a full sample, or NULL */
+        const DamonTree *present; /* NULL or what runs: slices that are on stay so */
         uint64_t now_us;
 } DecideInput;
 

@@ -39,7 +39,7 @@ typedef struct PlanKdamond {
 } PlanKdamond;
 
 typedef struct Plan {
-        DamonTree tree;        /* all kdamonds "on" */
+        DamonTree tree;        /* kdamonds are "on", but for slots that no slice needs now */
         PlanKdamond *kdamonds; /* as many as the tree has */
 } Plan;
 

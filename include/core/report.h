@@ -34,6 +34,8 @@ Event *report_verdict(const PlanScheme *scheme, size_t kdamond, Verdict verdict,
                       const VerdictInput *numbers);
 Event *report_verdict_end(const PlanScheme *scheme, size_t kdamond, Verdict verdict,
                           uint64_t lasted_us);
+/* Another number of kdamonds for a node. */
+Event *report_slices(const NodeDecision *before, const NodeDecision *now);
 Event *report_knob(const char *path, const char *before, const char *now);
 Event *report_knob_restored(const char *path, const char *value);
 /* @tree: what runs there. @will_wait: we look again instead of giving up. */

@@ -28,6 +28,7 @@ typedef struct NodeFacts {
         int nid;
         uint64_t total_bytes; /* MemTotal */
         bool has_cpu;
+        uint32_t n_cpus;
         AccessClass access;
         AddressRange *ranges; /* online memory blocks, sorted, merged */
         size_t n_ranges;
@@ -84,6 +85,8 @@ typedef struct Topology {
         size_t n_tiers;
         TopologyNode *nodes; /* nodes with memory only, by nid */
         size_t n_nodes;
+        uint32_t n_cpus; /* of the machine */
+        uint64_t block_size_bytes;
         TierEvidence evidence;
         char *evidence_text; /* for people, one sentence: which evidence was used, and why not
                                 better */
@@ -110,10 +113,8 @@ const TopologyNode *topology_find_node(const Topology *topology, int nid);
 
 /* Does a kdamond watch the node: may it give pages away? */
 bool topology_node_is_monitored(const TopologyNode *node);
-/* How many nodes are monitored; the place of node @nid among them (SIZE_MAX when it is not). Each
- * has one kdamond, in the order of the nodes. */
+/* How many nodes are. */
 size_t topology_count_monitored(const Topology *topology);
-size_t topology_kdamond_of(const Topology *topology, int nid);
 
 bool topology_equal(const Topology *a, const Topology *b);
 

@@ -335,6 +335,33 @@ int parse_ratio(const char *s, uint32_t *ret_bp) {
         return 0;
 }
 
+/* The next "N" or "N-M" of a list and what separates it from the one after. */
+static int take_range(const char **s, uint64_t *ret_first, uint64_t *ret_last, bool *overflow) {
+        int r;
+
+        r = take_number(s, ret_first, overflow);
+        if (r < 0)
+                return r;
+
+        *ret_last = *ret_first;
+        if (**s == '-') {
+                (*s)++;
+                r = take_number(s, ret_last, overflow);
+                if (r < 0)
+                        return r;
+        }
+
+        if (*ret_last < *ret_first && !*overflow)
+                return -EINVAL;
+
+        if (**s == ',' && (*s)[1] != '\0')
+                (*s)++;
+        else if (**s != '\0')
+                return -EINVAL;
+
+        return 0;
+}
+
 int parse_nodeset(const char *s, NodeSet *ret) {
         NodeSet set = {};
         bool overflow = false;
@@ -343,35 +370,43 @@ int parse_nodeset(const char *s, NodeSet *ret) {
                 uint64_t first, last;
                 int r;
 
-                r = take_number(&s, &first, &overflow);
+                r = take_range(&s, &first, &last, &overflow);
                 if (r < 0)
                         return r;
-
-                last = first;
-                if (*s == '-') {
-                        s++;
-                        r = take_number(&s, &last, &overflow);
-                        if (r < 0)
-                                return r;
-                }
-
-                if (last < first && !overflow)
-                        return -EINVAL;
 
                 overflow |= last >= NODES_MAX;
                 for (uint64_t nid = first; nid <= last && nid < NODES_MAX; nid++)
                         nodeset_add(&set, (int) nid);
-
-                if (*s == ',' && s[1] != '\0')
-                        s++;
-                else if (*s != '\0')
-                        return -EINVAL;
         }
 
         if (overflow)
                 return -ERANGE;
 
         *ret = set;
+        return 0;
+}
+
+int parse_list_count(const char *s, uint32_t *ret) {
+        bool overflow = false;
+        uint64_t n = 0;
+
+        while (*s != '\0') {
+                uint64_t first, last;
+                int r;
+
+                r = take_range(&s, &first, &last, &overflow);
+                if (r < 0)
+                        return r;
+
+                overflow = overflow || last - first >= UINT32_MAX;
+                n += overflow ? 0 : last - first + 1;
+                overflow = overflow || n > UINT32_MAX;
+        }
+
+        if (overflow)
+                return -ERANGE;
+
+        *ret = (uint32_t) n;
         return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/config-keys.h"
 #include "core/config-types.h"
+#include "core/slices.h"
 
 #define MSEC UINT64_C(1000)
 #define SEC (MSEC * 1000)
@@ -93,6 +94,15 @@ static const ConfigKeyInfo keys[] = {
                         "demotion off.",
         },
         {
+                KEY("Policy", "Kdamonds", AUTO_COUNT, Policy, kdamonds),
+                .default_text = "auto",
+                .min = 1,
+                .max = SLICES_MAX,
+                .help = "How many kernel threads share the work of each node of the tier; they "
+                        "share its rate limit too. 'auto' adds some while one is the limit, and "
+                        "takes them back when they idle.",
+        },
+        {
                 KEY("Tier", "Nodes", NODES, TierConfig, nodes),
                 .default_text = "",
                 .help = "The NUMA nodes of the tier. Required; no node may be in two tiers.",
@@ -153,7 +163,7 @@ static const ConfigKeyInfo keys[] = {
                         "they take.",
         },
         {
-                KEY("Monitoring", "MinRegions", REGIONS, Monitoring, min_regions),
+                KEY("Monitoring", "MinRegions", AUTO_COUNT, Monitoring, min_regions),
                 .default_text = "auto",
                 .min = 3, /* mm/damon/core.c:damon_set_attrs() refuses less */
                 .max = 1000000,
@@ -161,7 +171,7 @@ static const ConfigKeyInfo keys[] = {
                         "'auto' goes by the size of the node.",
         },
         {
-                KEY("Monitoring", "MaxRegions", REGIONS, Monitoring, max_regions),
+                KEY("Monitoring", "MaxRegions", AUTO_COUNT, Monitoring, max_regions),
                 .default_text = "auto",
                 .min = 3,
                 .max = 1000000,
@@ -180,6 +190,13 @@ static const ConfigKeyInfo keys[] = {
                 .default_text = "1min",
                 .max = DAY,
                 .help = "How often a summary of what moved is logged; 0 logs changes only.",
+        },
+        {
+                KEY("Manager", "CpuShare", RATIO, ManagerConfig, cpu_share_bp),
+                .default_text = "25%",
+                .max = 10000,
+                .help = "The share of the machine's CPUs that Kdamonds=auto may employ; one "
+                        "kdamond per node runs in any case.",
         },
         {
                 KEY("Manager", "AtExit", AT_EXIT, ManagerConfig, at_exit),

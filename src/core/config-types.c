@@ -76,7 +76,7 @@ static char *format_count_key(const ConfigKeyInfo *key, const void *base) {
         return asprintf(&text, "%u", *n) < 0 ? NULL : text;
 }
 
-static int parse_regions_key(const ConfigKeyInfo *key, const char *value, void *base) {
+static int parse_auto_count_key(const ConfigKeyInfo *key, const char *value, void *base) {
         if (strcmp(value, "auto") == 0) {
                 *(uint32_t *) field(base, key->offset) = 0;
                 return 0;
@@ -85,7 +85,7 @@ static int parse_regions_key(const ConfigKeyInfo *key, const char *value, void *
         return parse_count_key(key, value, base);
 }
 
-static char *format_regions_key(const ConfigKeyInfo *key, const void *base) {
+static char *format_auto_count_key(const ConfigKeyInfo *key, const void *base) {
         const uint32_t *n = const_field(base, key->offset);
 
         return *n == 0 ? strdup("auto") : format_count_key(key, base);
@@ -302,7 +302,7 @@ DEFINE_ENUM_KEY(damon_stat, DamonStat, damon_stat_words)
 static const TypeInfo types[_CONFIG_TYPE_MAX] = {
         TYPE(BOOL, bool),
         TYPE(COUNT, count),
-        TYPE(REGIONS, regions),
+        TYPE(AUTO_COUNT, auto_count),
         TYPE(RATIO, ratio),
         TYPE(RATE, rate),
         TYPE(DURATION, duration),

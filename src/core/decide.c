@@ -63,7 +63,7 @@ static bool scheme_decision_equal(const SchemeDecision *a, const SchemeDecision 
 }
 
 bool decision_equal(const Decision *a, const Decision *b) {
-        if (a->n_nodes != b->n_nodes || a->by_kernel != b->by_kernel)
+        if (a->n_nodes != b->n_nodes || a->n_slots != b->n_slots || a->by_kernel != b->by_kernel)
                 return false;
         for (size_t i = 0; i < a->n_nodes; i++) {
                 const NodeDecision *x = &a->nodes[i], *y = &b->nodes[i];
@@ -71,6 +71,8 @@ bool decision_equal(const Decision *a, const Decision *b) {
                 if (x->nid != y->nid || x->stage != y->stage || x->floor_bytes != y->floor_bytes ||
                     x->headroom_bytes != y->headroom_bytes ||
                     x->reserve_bytes != y->reserve_bytes ||
+                    x->slices.n_slices != y->slices.n_slices ||
+                    x->slices.n_fresh != y->slices.n_fresh ||
                     !scheme_decision_equal(&x->demote, &y->demote) ||
                     !scheme_decision_equal(&x->promote, &y->promote))
                         return false;
@@ -277,6 +279,53 @@ static bool may_change(const DecideInput *input, const DecideState *state) {
         return !state->valid || input->now_us >= add_saturated(state->changed_us, hold_us);
 }
 
+/* Slices that an earlier plan left on, if the tree is laid out as ours will be. */
+static unsigned count_present(const DecideInput *input, const NodeDecision *d, size_t n_slots) {
+        const DamonTree *tree = input->present;
+        unsigned n = 0;
+
+        if (!tree || tree->n_kdamonds != n_slots)
+                return 0;
+        for (size_t k = d->first_slot; k < d->first_slot + d->n_slots; k++)
+                n += tree->kdamonds[k].on;
+        return n;
+}
+
+static bool is_cpu_limited(const DecideInput *input, const NodeDecision *d) {
+        for (size_t i = d->first_slot * DAMON_SCHEMES_MAX;
+             i < (d->first_slot + d->slices.n_slices) * DAMON_SCHEMES_MAX; i++)
+                if (input->verdicts[i] == VERDICT_CPU_LIMITED)
+                        return true;
+        return false;
+}
+
+static void decide_slices(const DecideInput *input, const TopologyNode *node,
+                          const NodeDecision *before, size_t n_slots, NodeDecision *d) {
+        bool is_auto = slices_are_auto(input->config, input->topology, node);
+        SliceInput step = {.n_slots = d->n_slots, .now_us = input->now_us};
+
+        if (d->n_slots == 0)
+                return;
+        if (before && before->n_slots == d->n_slots)
+                d->slices = before->slices;
+        else
+                d->slices.n_slices =
+                        is_auto ? MAX(count_present(input, d, n_slots), 1U) : d->n_slots;
+        /* The first window of a kdamond has no limit up to 6.16. */
+        if ((input->caps & DAMON_CAP_REFRESH) ||
+            input->now_us >= d->slices.since_us + DECIDE_EMPTY_US)
+                d->slices.n_fresh = 0;
+        if (!is_auto || !input->sample->full || !input->stats || !input->verdicts ||
+            input->stats->n_kdamonds != n_slots)
+                return;
+        for (size_t k = d->first_slot; k < d->first_slot + d->slices.n_slices; k++)
+                step.cpu_permille += stats_cpu_permille(input->stats, k);
+        step.cpu_limited = is_cpu_limited(input, d);
+        (void) slices_step(&d->slices, &step);
+        if (input->caps & DAMON_CAP_REFRESH)
+                d->slices.n_fresh = 0;
+}
+
 static uint64_t covered_bytes(const TopologyNode *node) {
         uint64_t covered = 0;
 
@@ -285,16 +334,25 @@ static uint64_t covered_bytes(const TopologyNode *node) {
         return covered;
 }
 
-/* Has the kdamond of the node been all over it since it was turned on? */
-static bool sweep_is_over(const DecideInput *input, const TopologyNode *node) {
-        size_t k = topology_kdamond_of(input->topology, node->nid);
+/* Has each kdamond of the node been all over its part since it was turned on? */
+static bool sweep_is_over(const DecideInput *input, const TopologyNode *node,
+                          const NodeDecision *d) {
+        unsigned n = d->slices.n_slices;
+        /* Slices end at memory blocks. */
+        uint64_t part = covered_bytes(node) / n,
+                 least = n == 1 ? part : part - MIN(part, input->topology->block_size_bytes);
 
-        return input->stats && k < input->stats->n_kdamonds && input->stats->kdamonds[k].on &&
-               input->stats->kdamonds[k].schemes[0].last.sz_tried >= covered_bytes(node);
+        if (!input->stats || d->first_slot + n > input->stats->n_kdamonds)
+                return false;
+        for (size_t k = d->first_slot; k < d->first_slot + n; k++)
+                if (!input->stats->kdamonds[k].on ||
+                    input->stats->kdamonds[k].schemes[0].last.sz_tried < least)
+                        return false;
+        return true;
 }
 
 static NodeStage decide_stage(const DecideInput *input, DecideState *state,
-                              const TopologyNode *node) {
+                              const TopologyNode *node, const NodeDecision *d) {
         bool is_on = state->on_since_us > 0, first_window_is_limited;
         bool sweeps = node->demote_to != NODE_NONE && node_policy(input, node)->young_filter;
         uint64_t on_us = is_on ? input->now_us - state->on_since_us : 0;
@@ -307,7 +365,7 @@ static NodeStage decide_stage(const DecideInput *input, DecideState *state,
         if (!first_window_is_limited && on_us < DECIDE_EMPTY_US &&
             !(sweeps && covered_bytes(node) <= SWEEP_AT_ONCE_BYTES))
                 return NODE_STAGE_EMPTY;
-        if (sweeps && on_us < DECIDE_SWEEP_MAX_US && !(is_on && sweep_is_over(input, node)))
+        if (sweeps && on_us < DECIDE_SWEEP_MAX_US && !(is_on && sweep_is_over(input, node, d)))
                 return NODE_STAGE_SWEEP;
         nodeset_add(&state->live, node->nid);
         return NODE_STAGE_LIVE;
@@ -316,6 +374,7 @@ static NodeStage decide_stage(const DecideInput *input, DecideState *state,
 int decide(const DecideInput *input, DecideState *state, const Decision *previous, Decision *ret) {
         _cleanup_(decision_done) Decision d = {};
         const Topology *topology = input->topology;
+        size_t first_slot = 0;
 
         d.nodes = calloc(MAX(topology->n_nodes, (size_t) 1), sizeof(*d.nodes));
         if (!d.nodes)
@@ -324,6 +383,7 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
         d.by_kernel = loop_is_in_kernel(input);
         d.window_ms = window_ms(input);
         d.settled = true;
+        d.n_slots = slices_count_slots(input->config, topology);
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const NodeSample *sample = sample_find_node(input->sample, topology->nodes[i].nid);
@@ -336,8 +396,13 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
                 before = previous ? decision_find_node(previous, d.nodes[i].nid) : NULL;
                 if (before)
                         keep_close_thresholds(before, &d.nodes[i]);
-                d.nodes[i].stage = decide_stage(input, state, &topology->nodes[i]);
-                d.settled = d.settled && d.nodes[i].stage == NODE_STAGE_LIVE;
+                d.nodes[i].n_slots = slices_slots(input->config, topology, &topology->nodes[i]);
+                d.nodes[i].first_slot = first_slot;
+                first_slot += d.nodes[i].n_slots;
+                decide_slices(input, &topology->nodes[i], before, d.n_slots, &d.nodes[i]);
+                d.nodes[i].stage = decide_stage(input, state, &topology->nodes[i], &d.nodes[i]);
+                d.settled = d.settled && d.nodes[i].stage == NODE_STAGE_LIVE &&
+                            d.nodes[i].slices.n_fresh == 0;
         }
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const TopologyNode *node = &topology->nodes[i];

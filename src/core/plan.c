@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The wanted tree. One kdamond per node that gives pages away; in its one context up to two
- * schemes over the same monitoring results: cold pages down, hot pages up. */
+/* The wanted tree. One kdamond for each slice of a node that gives pages away; in its one context
+ * up to two schemes over the same monitoring results: cold pages down, hot pages up. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,17 +60,25 @@ bool plan_equal(const Plan *a, const Plan *b) {
         return true;
 }
 
-static void plan_monitoring(const Monitoring *m, const TopologyNode *node, uint32_t caps,
-                            DamonContext *context) {
+static uint64_t ranges_bytes(const DamonContext *context) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < context->n_ranges; i++)
+                bytes += context->ranges[i].end - context->ranges[i].start;
+        return bytes;
+}
+
+static void plan_monitoring(const Monitoring *m, uint32_t caps, DamonContext *context) {
+        uint64_t bytes = ranges_bytes(context);
 
         context->operations = DAMON_OPS_PADDR;
         context->sample_us = m->sample_us;
         context->aggr_us = m->aggr_us;
         context->update_us = m->update_us;
-        context->min_nr_regions = CLAMP(node->total_bytes / REGION_COARSEST_BYTES,
-                                        (uint64_t) REGIONS_MIN_LOW, (uint64_t) REGIONS_MIN_HIGH);
-        context->max_nr_regions = CLAMP(node->total_bytes / REGION_FINEST_BYTES,
-                                        (uint64_t) REGIONS_MAX_LOW, (uint64_t) REGIONS_MAX_HIGH);
+        context->min_nr_regions = CLAMP(bytes / REGION_COARSEST_BYTES, (uint64_t) REGIONS_MIN_LOW,
+                                        (uint64_t) REGIONS_MIN_HIGH);
+        context->max_nr_regions = CLAMP(bytes / REGION_FINEST_BYTES, (uint64_t) REGIONS_MAX_LOW,
+                                        (uint64_t) REGIONS_MAX_HIGH);
         if (m->min_regions > 0)
                 context->min_nr_regions = m->min_regions;
         if (m->max_regions > 0) {
@@ -79,7 +87,7 @@ static void plan_monitoring(const Monitoring *m, const TopologyNode *node, uint3
         }
         /* One of the two may be the operator's; every range is at least one region. */
         context->max_nr_regions = MAX(context->max_nr_regions, context->min_nr_regions);
-        context->max_nr_regions = MAX(context->max_nr_regions, 2 * (uint64_t) node->n_ranges);
+        context->max_nr_regions = MAX(context->max_nr_regions, 2 * (uint64_t) context->n_ranges);
         if ((caps & DAMON_CAP_INTERVALS_GOAL) && m->access_goal_bp > 0) {
                 context->goal_access_bp = m->access_goal_bp;
                 context->goal_aggrs = m->access_goal_aggrs;
@@ -104,12 +112,15 @@ static void plan_young_filter(Direction direction, uint32_t caps, DamonScheme *s
 }
 
 static void plan_quota(Direction direction, uint32_t caps, const Decision *decision,
-                       const SchemeDecision *sd, uint32_t goal_bp, int goal_nid,
+                       const SchemeDecision *sd, unsigned n_slices, uint32_t goal_bp, int goal_nid,
                        DamonScheme *scheme) {
+        /* Slices share what the node may move. */
+        uint64_t bytes = sd->open ? sd->quota_bytes / n_slices : 0;
+
         scheme->quota_reset_interval_ms = decision->window_ms;
         scheme->weight_nr_accesses_permil = 100;
         scheme->weight_age_permil = 100;
-        scheme->quota_bytes = MAX(sd->open ? sd->quota_bytes : 0, (uint64_t) QUOTA_CLOSED_BYTES);
+        scheme->quota_bytes = MAX(bytes, (uint64_t) QUOTA_CLOSED_BYTES);
         if (caps & DAMON_CAP_FAIL_CHARGE) {
                 scheme->fail_charge_num = 1;
                 scheme->fail_charge_denom = FAIL_CHARGE_DENOM;
@@ -147,7 +158,7 @@ static void plan_scheme(Direction direction, const Policy *policy, const Topolog
         scheme.nr_accesses_max = demote ? 0 : UINT32_MAX;
         scheme.age_min = sd->age_min;
         scheme.age_max = UINT32_MAX;
-        plan_quota(direction, caps, decision, sd,
+        plan_quota(direction, caps, decision, sd, own->slices.n_slices,
                    demote ? own->demote_free_bp : target->promote_used_bp, demote ? node->nid : to,
                    &scheme);
         if (policy->young_filter)
@@ -160,25 +171,25 @@ static void plan_scheme(Direction direction, const Policy *policy, const Topolog
 
 /* Both answers of the young filter reject, so that nothing moves; but to answer, it looks at each
  * page and clears its accessed bit (mm/damon/ops-common.c:damon_folio_mkold()). */
-static void plan_sweep(const TopologyNode *node, DamonScheme *scheme) {
+static void plan_sweep(uint64_t bytes, DamonScheme *scheme) {
         scheme->nr_accesses_min = 0;
         scheme->nr_accesses_max = UINT32_MAX;
         scheme->age_min = 0;
         scheme->n_goals = 0;
         scheme->goals[0] = (DamonGoal){};
         scheme->quota_ms = scheme->quota_reset_interval_ms * DECIDE_SWEEP_PERCENT / 100;
-        scheme->quota_bytes = node->total_bytes;
+        scheme->quota_bytes = bytes;
         scheme->n_filters = 2;
         scheme->filters[0] = (DamonFilter){.type = DAMON_FILTER_YOUNG, .matching = true};
         scheme->filters[1] = (DamonFilter){.type = DAMON_FILTER_YOUNG, .matching = false};
 }
 
-static void plan_stage(NodeStage stage, const TopologyNode *node, DamonContext *context) {
+static void plan_stage(NodeStage stage, DamonContext *context) {
         if (stage == NODE_STAGE_LIVE)
                 return;
         for (size_t i = 0; i < context->n_schemes; i++) {
                 if (stage == NODE_STAGE_SWEEP && i == 0) {
-                        plan_sweep(node, &context->schemes[i]);
+                        plan_sweep(ranges_bytes(context), &context->schemes[i]);
                         continue;
                 }
                 context->schemes[i].sz_max = 0;
@@ -186,31 +197,37 @@ static void plan_stage(NodeStage stage, const TopologyNode *node, DamonContext *
         }
 }
 
-static int plan_node(const Config *config, const Topology *topology, const TopologyNode *node,
-                     uint32_t caps, const Decision *decision, PlanKdamond *meta,
+/* One slice of a node, or a slot that waits to become one. */
+static int plan_slot(const Config *config, const Topology *topology, const TopologyNode *node,
+                     uint32_t caps, const Decision *decision, unsigned slice, PlanKdamond *meta,
                      DamonKdamond *kdamond) {
         const Policy *policy = config_tier_policy(config, topology->tiers[node->tier].name);
+        const NodeDecision *own = decision_find_node(decision, node->nid);
+        unsigned n = own->slices.n_slices;
         DamonContext *context = &kdamond->context;
+        int r;
 
         *kdamond = damon_kdamond_default();
         *context = damon_context_default();
-        *meta = (PlanKdamond){.nid = node->nid, .n_slices = 1};
+        *meta = (PlanKdamond){.nid = node->nid, .slice = slice, .n_slices = n};
+        if (slice >= n)
+                return 0;
 
-        context->ranges = calloc(node->n_ranges, sizeof(*context->ranges));
-        if (!context->ranges)
-                return -ENOMEM;
-        memcpy(context->ranges, node->ranges, node->n_ranges * sizeof(*context->ranges));
-        context->n_ranges = node->n_ranges;
+        r = slices_ranges(topology, node, slice, n, &context->ranges, &context->n_ranges);
+        if (r < 0)
+                return r;
         context->n_targets = 1;
         kdamond->n_contexts = 1;
         kdamond->on = true;
 
-        plan_monitoring(&config->monitoring, node, caps, context);
+        plan_monitoring(&config->monitoring, caps, context);
         if (node->demote_to != NODE_NONE)
                 plan_scheme(DIRECTION_DEMOTE, policy, node, caps, decision, meta, context);
         if (node->promote_to != NODE_NONE)
                 plan_scheme(DIRECTION_PROMOTE, policy, node, caps, decision, meta, context);
-        plan_stage(decision_find_node(decision, node->nid)->stage, node, context);
+        plan_stage(slice + own->slices.n_fresh >= n && own->slices.n_fresh > 0 ? NODE_STAGE_EMPTY
+                                                                               : own->stage,
+                   context);
         return 0;
 }
 
@@ -222,7 +239,7 @@ static int refuse(char **reterr_text, int r, const char *text) {
 int plan_build(const Config *config, const Topology *topology, uint32_t caps,
                const Decision *decision, Plan *ret, char **reterr_text) {
         _cleanup_(plan_done) Plan plan = {};
-        size_t n = topology_count_monitored(topology);
+        size_t n = decision->n_slots;
         int r;
 
         if (n == 0)
@@ -240,15 +257,19 @@ int plan_build(const Config *config, const Topology *topology, uint32_t caps,
         if (!plan.kdamonds || !plan.tree.kdamonds)
                 return -ENOMEM;
         for (size_t i = 0; i < topology->n_nodes; i++) {
-                size_t k = plan.tree.n_kdamonds;
+                const TopologyNode *node = &topology->nodes[i];
+                unsigned n_slots = decision_find_node(decision, node->nid)->n_slots;
 
-                if (!topology_node_is_monitored(&topology->nodes[i]))
-                        continue;
-                plan.tree.n_kdamonds++; /* before it may fail, so that plan_done() sees it */
-                r = plan_node(config, topology, &topology->nodes[i], caps, decision,
-                              &plan.kdamonds[k], &plan.tree.kdamonds[k]);
-                if (r < 0)
-                        return r;
+                for (unsigned slice = 0; slice < n_slots; slice++) {
+                        size_t k = plan.tree.n_kdamonds;
+
+                        plan.tree
+                                .n_kdamonds++; /* before it may fail, so that plan_done() sees it */
+                        r = plan_slot(config, topology, node, caps, decision, slice,
+                                      &plan.kdamonds[k], &plan.tree.kdamonds[k]);
+                        if (r < 0)
+                                return r;
+                }
         }
         *ret = plan;
         plan = (Plan){};

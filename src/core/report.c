@@ -156,9 +156,17 @@ Event *report_idle(const Topology *topology) {
                                                : topology->evidence_text);
 }
 
+static size_t count_on(const DamonTree *tree) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < tree->n_kdamonds; i++)
+                n += tree->kdamonds[i].on;
+        return n;
+}
+
 static Event *report_started(const DamonTree *tree, const char *id, const char *verb) {
         _cleanup_(freep) char *pids = NULL;
-        size_t size = 0;
+        size_t size = 0, n_on = 0;
         Event *event;
         FILE *f;
         int r;
@@ -167,11 +175,12 @@ static Event *report_started(const DamonTree *tree, const char *id, const char *
         if (!f)
                 return NULL;
         for (size_t i = 0; i < tree->n_kdamonds; i++)
-                fprintf(f, "%s%i", i > 0 ? " " : "", tree->kdamonds[i].pid);
+                if (tree->kdamonds[i].on)
+                        fprintf(f, "%s%i", n_on++ > 0 ? " " : "", tree->kdamonds[i].pid);
         if (fclose(f) != 0)
                 return NULL;
-        event = event_new(LOG_INFO, id, "Tiering with %zu kdamond%s%s (pid %s)", tree->n_kdamonds,
-                          tree->n_kdamonds == 1 ? "" : "s", verb, pids);
+        event = event_new(LOG_INFO, id, "Tiering with %zu kdamond%s%s (pid %s)", n_on,
+                          n_on == 1 ? "" : "s", verb, pids);
         r = event_add(event, "PIDS", "%s", pids);
         return done(event, r);
 }
@@ -282,6 +291,24 @@ Event *report_verdict_end(const PlanScheme *scheme, size_t kdamond, Verdict verd
         return done(event, r);
 }
 
+Event *report_slices(const NodeDecision *before, const NodeDecision *now) {
+        unsigned n = now->slices.n_slices;
+        bool more = n > before->slices.n_slices;
+        Event *event;
+        int r;
+
+        event = event_new(LOG_INFO, MESSAGE_SLICES,
+                          "Node %i is watched by %u kdamond%s instead of %u, since %s", now->nid, n,
+                          n == 1 ? "" : "s", before->slices.n_slices,
+                          more ? "a kdamond's CPU was the limit" : "fewer will do");
+        r = event_add(event, "NODE", "%i", now->nid);
+        if (r >= 0)
+                r = event_add(event, "KDAMONDS", "%u", n);
+        if (r >= 0)
+                r = event_add(event, "BEFORE", "%u", before->slices.n_slices);
+        return done(event, r);
+}
+
 Event *report_knob(const char *path, const char *before, const char *now) {
         Event *event;
         int r;
@@ -310,16 +337,14 @@ Event *report_knob_restored(const char *path, const char *value) {
 }
 
 Event *report_foreign(const DamonTree *tree, bool will_wait) {
-        size_t n_on = 0;
+        size_t n_on = count_on(tree);
         int pid = -1;
         Event *event;
         int r;
 
-        for (size_t i = 0; i < tree->n_kdamonds; i++)
-                if (tree->kdamonds[i].on) {
-                        pid = n_on == 0 ? tree->kdamonds[i].pid : pid;
-                        n_on++;
-                }
+        for (size_t i = tree->n_kdamonds; i-- > 0;)
+                if (tree->kdamonds[i].on)
+                        pid = tree->kdamonds[i].pid;
         if (n_on > 0)
                 event = event_new(will_wait ? LOG_NOTICE : LOG_ERR, MESSAGE_FOREIGN,
                                   "%zu kdamond%s that we did not start %s (first pid %i); DAMON's "
@@ -453,9 +478,11 @@ Event *report_released(const Ledger *ledger) {
 }
 
 Event *report_kept_running(const DamonTree *tree) {
+        size_t n_on = count_on(tree);
+
         return event_new(LOG_NOTICE, MESSAGE_KEPT_RUNNING,
-                         "Leaving %zu kdamond%s running, as AtExit=keep asks", tree->n_kdamonds,
-                         tree->n_kdamonds == 1 ? "" : "s");
+                         "Leaving %zu kdamond%s running, as AtExit=keep asks", n_on,
+                         n_on == 1 ? "" : "s");
 }
 
 char *report_status_line(const Topology *topology, const Ledger *ledger, uint64_t promoted_per_s,

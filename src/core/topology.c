@@ -118,6 +118,9 @@ static int fill(Topology *topology, const TopologyFacts *facts, TopologyTiers *t
                 topology->tiers[t].name = TAKE_PTR(tiers->names[t]);
                 topology->tiers[t].why = TAKE_PTR(tiers->whys[t]);
         }
+        topology->block_size_bytes = facts->block_size_bytes;
+        for (size_t i = 0; i < facts->n_nodes; i++)
+                topology->n_cpus += facts->nodes[i].n_cpus;
         topology->evidence = tiers->evidence;
         topology->evidence_text = TAKE_PTR(tiers->text);
 
@@ -191,6 +194,7 @@ static bool node_equal(const TopologyNode *a, const TopologyNode *b) {
 
 bool topology_equal(const Topology *a, const Topology *b) {
         if (a->n_tiers != b->n_tiers || a->n_nodes != b->n_nodes || a->evidence != b->evidence ||
+            a->n_cpus != b->n_cpus || a->block_size_bytes != b->block_size_bytes ||
             !nodeset_equal(&a->skipped, &b->skipped) || !nodeset_equal(&a->unlisted, &b->unlisted))
                 return false;
 
@@ -217,17 +221,4 @@ size_t topology_count_monitored(const Topology *topology) {
         for (size_t i = 0; i < topology->n_nodes; i++)
                 n += topology_node_is_monitored(&topology->nodes[i]);
         return n;
-}
-
-size_t topology_kdamond_of(const Topology *topology, int nid) {
-        size_t k = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                const TopologyNode *node = &topology->nodes[i];
-
-                if (node->nid == nid)
-                        return topology_node_is_monitored(node) ? k : SIZE_MAX;
-                k += topology_node_is_monitored(node);
-        }
-        return SIZE_MAX;
 }

@@ -92,6 +92,7 @@ static int print_plan(Sysfs *sysfs, const Job *job, bool ours, const Config *con
                 .topology = topology,
                 .caps = caps,
                 .sample = &sample,
+                .present = ours ? &present : NULL,
                 .now_us = sample.now_us,
         };
         r = decide(&input, &state, NULL, &decision);
@@ -104,7 +105,8 @@ static int print_plan(Sysfs *sysfs, const Job *job, bool ours, const Config *con
         }
         print_event(out, report_features(caps, decision.by_kernel));
         for (size_t k = 0; k < plan.tree.n_kdamonds; k++)
-                for (size_t s = 0; s < plan.kdamonds[k].n_schemes; s++)
+                for (size_t s = 0; plan.kdamonds[k].slice == 0 && s < plan.kdamonds[k].n_schemes;
+                     s++)
                         print_event(out, report_pair(config, topology, &decision,
                                                      &plan.kdamonds[k].schemes[s]));
         if (job->damon_stat) {

@@ -10,6 +10,15 @@
 #include "core/report.h"
 #include "manager-internal.h"
 
+static void say_slices(Manager *m, const Decision *now) {
+        for (size_t i = 0; i < now->n_nodes; i++) {
+                const NodeDecision *before = decision_find_node(&m->decision, now->nodes[i].nid);
+
+                if (before && before->slices.n_slices != now->nodes[i].slices.n_slices)
+                        manager_say(m, report_slices(before, &now->nodes[i]));
+        }
+}
+
 /* Decide and plan with @sample; the result is in m->decision and m->plan. */
 int manager_replan(Manager *m, const Sample *sample, bool anew) {
         DecideInput input = {
@@ -18,6 +27,9 @@ int manager_replan(Manager *m, const Sample *sample, bool anew) {
                 .caps = m->caps,
                 .sample = sample,
                 .stats = &m->stats,
+                .verdicts = m->n_verdicts == m->stats.n_kdamonds * DAMON_SCHEMES_MAX ? m->verdicts
+                                                                                     : NULL,
+                .present = &m->present,
                 .now_us = sample->now_us,
         };
         _cleanup_(decision_done) Decision decision = {};
@@ -35,6 +47,8 @@ int manager_replan(Manager *m, const Sample *sample, bool anew) {
                         manager_say(m, report_unsupported(text));
                 return r;
         }
+        if (m->has_decision && !anew)
+                say_slices(m, &decision);
         decision_done(&m->decision);
         m->decision = decision;
         decision = (Decision){};
@@ -58,11 +72,13 @@ int manager_apply_plan(Manager *m) {
                 job_free(job);
                 return r;
         }
-        /* The record must cover what comes, also when the number of kdamonds changes. */
-        r = manager_claim(m, m->plan.tree.n_kdamonds, /* damon_stat= */ false);
-        if (r < 0) {
-                job_free(job);
-                return r;
+        if (m->record.n_kdamonds != m->plan.tree.n_kdamonds) {
+                /* The record must cover what comes. */
+                r = manager_claim(m, m->plan.tree.n_kdamonds, /* damon_stat= */ false);
+                if (r < 0) {
+                        job_free(job);
+                        return r;
+                }
         }
         manager_post(m, job);
         return 1;
@@ -116,6 +132,22 @@ static void say_residual(Manager *m) {
                                                    "stopping"));
 }
 
+/* Kdamonds that came or went must be known as ours at once, not only with the next sample. */
+static void record_pids(Manager *m) {
+        int r = 0;
+
+        for (size_t k = 0; k < MIN(m->record.n_kdamonds, m->present.n_kdamonds); k++) {
+                const DamonKdamond *kdamond = &m->present.kdamonds[k];
+
+                if (m->record.kdamonds[k].pid != (kdamond->on ? kdamond->pid : -1)) {
+                        r = manager_write_record(m);
+                        break;
+                }
+        }
+        if (r < 0)
+                manager_say_errno(m, LOG_WARNING, r, "Failed to record our kdamonds, retrying");
+}
+
 void manager_applied(Manager *m, Job *job) {
         bool first = m->phase == PHASE_APPLYING;
         int r;
@@ -146,6 +178,7 @@ void manager_applied(Manager *m, Job *job) {
         if (first || m->decide_state.on_since_us == 0)
                 return manager_begin(m);
         m->residual_tries = 0;
+        record_pids(m);
         manager_set_timer(m, manager_tick_us(m));
 }
 

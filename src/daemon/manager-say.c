@@ -28,7 +28,8 @@ void manager_say_plan(Manager *m) {
                 if (m->decision.nodes[i].headroom_raised)
                         manager_say(m, report_headroom(&m->decision.nodes[i]));
         for (size_t k = 0; k < m->plan.tree.n_kdamonds; k++)
-                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
+                for (size_t s = 0;
+                     m->plan.kdamonds[k].slice == 0 && s < m->plan.kdamonds[k].n_schemes; s++)
                         manager_say(m, report_pair(m->config, m->topology, &m->decision,
                                                    &m->plan.kdamonds[k].schemes[s]));
 }
@@ -105,9 +106,23 @@ int manager_say_verdicts(Manager *m) {
         if (r < 0)
                 return r;
         for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
-                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
-                        say_verdict(m, k, s);
+                for (size_t s = 0; s < DAMON_SCHEMES_MAX; s++)
+                        if (s < m->plan.kdamonds[k].n_schemes)
+                                say_verdict(m, k, s);
+                        else /* a slot that is off now has no history when it comes back */
+                                m->tracks[k * DAMON_SCHEMES_MAX + s] = (VerdictTrack){};
         return 0;
+}
+
+/* Did no slice of the node move a page in this direction? */
+static bool rests(const Manager *m, const PlanScheme *scheme) {
+        for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
+                for (size_t s = 0; s < m->plan.kdamonds[k].n_schemes; s++)
+                        if (m->plan.kdamonds[k].schemes[s].direction == scheme->direction &&
+                            m->plan.kdamonds[k].schemes[s].from == scheme->from &&
+                            m->stats.kdamonds[k].schemes[s].delta.sz_applied > 0)
+                                return false;
+        return true;
 }
 
 static void say_pair_moved(Manager *m, size_t k, size_t s, bool all, bool due) {
@@ -126,8 +141,7 @@ static void say_pair_moved(Manager *m, size_t k, size_t s, bool all, bool due) {
         since.tried_bytes -= known->tried_bytes;
         since.passed_bytes -= known->passed_bytes;
         /* Due each report interval, and when a movement of some size has come to rest. */
-        rested = m->stats.kdamonds[k].schemes[s].delta.sz_applied == 0 &&
-                 since.applied_bytes >= RESTED_BYTES;
+        rested = since.applied_bytes >= RESTED_BYTES && rests(m, scheme);
         if (since.applied_bytes == 0 || i >= m->n_verdicts || !(due || rested || all))
                 return;
         manager_say(m, report_moved(scheme, &since, total, &m->decision, &m->sample, m->verdicts[i],

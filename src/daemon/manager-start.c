@@ -132,7 +132,9 @@ void manager_prepared(Manager *m, Job *job) {
                 return waits(m) ? manager_rest(m, PHASE_WAITING, report_exclusive(module, true))
                                 : refuse(m, report_exclusive(module, false), MANAGER_EXIT_REFUSED);
         }
-        r = manager_claim(m, ours ? job->tree.n_kdamonds : n, job->damon_stat);
+        r = manager_claim(m,
+                          ours ? job->tree.n_kdamonds : slices_count_slots(m->config, m->topology),
+                          job->damon_stat);
         if (r < 0) {
                 manager_say_errno(m, LOG_ERR, r, "Failed to record what is ours, touching nothing");
                 return manager_stop(m, MANAGER_EXIT_FAILURE);
@@ -140,7 +142,7 @@ void manager_prepared(Manager *m, Job *job) {
         next = job_new(JOB_STAGE);
         if (next) {
                 next->adopt = ours;
-                next->n_kdamonds = n;
+                next->n_kdamonds = slices_count_slots(m->config, m->topology);
                 next->nids = manager_nids(m);
                 if (job->damon_stat)
                         r = op_list_add(&next->ops, OP_KNOB, OP_NO_KDAMOND, "N", "%s",

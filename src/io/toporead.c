@@ -357,6 +357,10 @@ static int read_node(Reader *reader, NodeFacts *node) {
                 return r;
 
         node->has_cpu = *cpus != '\0';
+        r = parse_list_count(cpus, &node->n_cpus);
+        if (r < 0)
+                return r;
+
         node->access = read_access(reader->sysfs, node->nid);
         r = read_distances(reader->sysfs, node, reader->facts.n_nodes);
         if (r < 0)

@@ -30,7 +30,7 @@
 static const char *const arguments[_CONFIG_TYPE_MAX] = {
         [CONFIG_TYPE_BOOL] = "boolean",
         [CONFIG_TYPE_COUNT] = "number",
-        [CONFIG_TYPE_REGIONS] = "auto | number",
+        [CONFIG_TYPE_AUTO_COUNT] = "auto | number",
         [CONFIG_TYPE_RATIO] = "ratio",
         [CONFIG_TYPE_RATE] = "rate",
         [CONFIG_TYPE_DURATION] = "duration",

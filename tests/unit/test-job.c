@@ -103,7 +103,7 @@ static void replan(Machine *m, const Sample *sample) {
 static void stage(Machine *m, bool adopt) {
         _cleanup_(job_freep) Job *job = run(m, JOB_STAGE);
 
-        job->n_kdamonds = topology_count_monitored(m->topology);
+        job->n_kdamonds = slices_count_slots(m->config, m->topology);
         job->adopt = adopt;
         if (sysfs_exists(m->sysfs, DAMONFS_STAT_ENABLED))
                 assert_int_equal(op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND, "N", "%s",

@@ -192,12 +192,58 @@ static void test_regions(void **state) {
         assert_int_equal(plan.tree.kdamonds[0].context.max_nr_regions, 5000);
         plan_done(&plan);
 
-        f.topology->nodes[0].total_bytes = 1024 * GIB;
+        f.topology->nodes[0].ranges[0].end = 1024 * GIB;
         f.config->monitoring.min_regions = 0;
         plan = build(&f, CAPS_7_3);
         assert_in_range(plan.tree.kdamonds[0].context.min_nr_regions, 100, 1000);
         assert_in_range(plan.tree.kdamonds[0].context.max_nr_regions, 1000, 10000);
         plan_done(&plan);
+        fixture_done(&f);
+}
+
+/* The slices of a node share its memory and its quota; the slots that it does not need are off. */
+static void test_slices(void **state) {
+        static const char *const lines[] = {"Policy.Kdamonds=4", NULL};
+        Fixture f = fixture_new(CAPS_7_3, 2, true, lines);
+        Plan whole, plan;
+        uint64_t covered = 0;
+
+        (void) state;
+        plan = build(&f, CAPS_7_3);
+        assert_int_equal(plan.tree.n_kdamonds, 8);
+        for (size_t k = 0; k < 4; k++) {
+                const DamonContext *c = &plan.tree.kdamonds[k].context;
+
+                assert_true(plan.tree.kdamonds[k].on);
+                assert_int_equal(plan.kdamonds[k].nid, 0);
+                assert_int_equal(plan.kdamonds[k].slice, k);
+                assert_int_equal(c->schemes[0].quota_bytes,
+                                 f.decision.nodes[0].demote.quota_bytes / 4);
+                covered += c->ranges[0].end - c->ranges[0].start;
+        }
+        assert_int_equal(covered, 4 * GIB);
+        plan_done(&plan);
+
+        f.decision.nodes[0].slices.n_slices = 1;
+        whole = build(&f, CAPS_7_3);
+        assert_int_equal(whole.tree.n_kdamonds, 8);
+        assert_true(whole.tree.kdamonds[0].on);
+        for (size_t k = 1; k < 4; k++) {
+                assert_false(whole.tree.kdamonds[k].on);
+                assert_int_equal(whole.tree.kdamonds[k].n_contexts, 0);
+                assert_int_equal(whole.kdamonds[k].n_schemes, 0);
+        }
+        assert_int_equal(whole.tree.kdamonds[0].context.schemes[0].quota_bytes,
+                         f.decision.nodes[0].demote.quota_bytes);
+
+        /* A new slice of an old kernel starts with nothing to match. */
+        f.decision.nodes[0].slices.n_slices = 2;
+        f.decision.nodes[0].slices.n_fresh = 1;
+        plan = build(&f, CAPS_6_12);
+        assert_int_equal(plan.tree.kdamonds[0].context.schemes[0].sz_max, UINT64_MAX);
+        assert_int_equal(plan.tree.kdamonds[1].context.schemes[0].sz_max, 0);
+        plan_done(&plan);
+        plan_done(&whole);
         fixture_done(&f);
 }
 
@@ -252,7 +298,8 @@ int main(void) {
                 cmocka_unit_test(test_two_nodes),     cmocka_unit_test(test_middle_tier),
                 cmocka_unit_test(test_old_kernels),   cmocka_unit_test(test_stages),
                 cmocka_unit_test(test_configuration), cmocka_unit_test(test_regions),
-                cmocka_unit_test(test_refusals),      cmocka_unit_test(test_equal),
+                cmocka_unit_test(test_slices),        cmocka_unit_test(test_refusals),
+                cmocka_unit_test(test_equal),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,18 @@ static void test_others(void **state) {
               "1 kdamond that we did not start runs (first pid 99)",
               FIELDS("KDAMONDS", "2", "PID", "99"));
         check(report_foreign(&tree, true), LOG_NOTICE, MESSAGE_FOREIGN, "waiting", NULL);
+        check(report_kept_running(&tree), LOG_NOTICE, MESSAGE_KEPT_RUNNING,
+              "Leaving 1 kdamond running", NULL);
+        {
+                NodeDecision few = {.nid = 3, .slices = {.n_slices = 1}};
+                NodeDecision many = {.nid = 3, .slices = {.n_slices = 4}};
+
+                check(report_slices(&few, &many), LOG_INFO, MESSAGE_SLICES,
+                      "Node 3 is watched by 4 kdamonds instead of 1, since a kdamond's CPU",
+                      FIELDS("NODE", "3", "KDAMONDS", "4", "BEFORE", "1"));
+                check(report_slices(&many, &few), LOG_INFO, MESSAGE_SLICES,
+                      "by 1 kdamond instead of 4, since fewer will do", NULL);
+        }
         kdamonds[1].on = false;
         check(report_foreign(&tree, false), LOG_ERR, MESSAGE_FOREIGN,
               "holds 2 kdamonds that we did not stage", FIELDS("PID", "-1"));
@@ -198,7 +210,6 @@ static void test_others(void **state) {
         check(report_config_reloaded(1), LOG_INFO, MESSAGE_CONFIG_RELOADED, "1 write ",
               FIELDS("WRITES", "1"));
         check(report_config_kept(2), LOG_ERR, MESSAGE_CONFIG_KEPT, "2 errors", NULL);
-        check(report_kept_running(&tree), LOG_NOTICE, MESSAGE_KEPT_RUNNING, "2 kdamonds", NULL);
         assert_int_equal(ledger_get(&ledger, DIRECTION_PROMOTE, 1, 0, &pair), 0);
         pair->applied_bytes = MIB;
         check(report_released(&ledger), LOG_INFO, MESSAGE_RELEASED, "promoted 1 MiB and demoted 0",
