@@ -275,6 +275,16 @@ class Bench:
         end = self._vmstat_end if self._vmstat_end is not None else self.vmstat()
         return {key: value - self._vmstat_start.get(key, 0) for key, value in end.items()}
 
+    def migrated_pages(self) -> int:
+        """Pages migrated since boot, by anybody but compaction."""
+        now = self.vmstat()
+        return now.get("pgmigrate_success", 0) - now.get("compact_isolated", 0)
+
+    def node_bytes(self, nid: int) -> int:
+        """A node's size without what the kernel kept for itself at boot."""
+        match = re.search(r"MemTotal:\s+(\d+) kB", self.guest.run(f"cat /sys/devices/system/node/node{nid}/meminfo"))
+        return int(match[1]) << 10 if match else 0
+
     def kdamond_ticks(self) -> dict[int, int]:
         """CPU time of every kdamond thread, by pid, in clock ticks."""
         text = self.guest.run("for s in $(grep -ls '^kdamond' /proc/[0-9]*/comm); do cat ${s%comm}stat; done; true")
