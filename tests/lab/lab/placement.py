@@ -13,6 +13,7 @@ class SetPlace:
     name: str
     role: str
     size_bytes: int
+    passes: int
     # Node -> share of the set's pages.
     nodes: dict[int, float]
 
@@ -27,8 +28,8 @@ class Placement:
 
     @staticmethod
     def parse(event: dict[str, Any]) -> Placement:
-        sets = (SetPlace(s["name"], s["role"], s["bytes"], {int(nid): share for nid, share in s["nodes"].items()})
-                for s in event["sets"])
+        sets = (SetPlace(s["name"], s["role"], s["bytes"], s["passes"],
+                         {int(nid): share for nid, share in s["nodes"].items()}) for s in event["sets"])
         return Placement(event["event"], event["t"], {int(nid): size for nid, size in event["free"].items()}, tuple(sets))
 
     def since(self, t0: float) -> Placement:
