@@ -136,6 +136,17 @@ class Bench:
             raise ScenarioFailed("the workload did not jump")
         return placement
 
+    def await_event(self, name: str, seconds: float) -> dict[str, Any] | None:
+        """The first line that another of the lab's programs says under that name, its time counted as placements' is."""
+        deadline = time.monotonic() + seconds
+        while True:
+            for event in self.events:
+                if event["event"] == name:
+                    return {**event, "t": round(event["t"] - (self._t0 or 0), 3)}
+            if time.monotonic() > deadline:
+                return None
+            self.wait(0.2)
+
     def fast_share(self, placement: Placement, role: str) -> float:
         return placement.share_on(self.topology.fast, role)
 
@@ -215,8 +226,7 @@ class Bench:
         if self._placements:
             result.samples = [self._sample(placement) for placement in self._placements]
             result.judge_samples()
-            headroom = sum(node.get("headroom_bytes") or 0 for node in self.status().get("nodes", [])
-                           if node.get("nid") in self.topology.fast)
+            headroom = sum(self.headroom_bytes(nid) for nid in self.topology.fast)
             needed = self._hot_slow_start + headroom - self._free_fast_start
             result.least_bytes = self._hot_slow_start + max(0, needed)
 
@@ -259,6 +269,10 @@ class Bench:
             self._last_status = json.loads(text)
             return self._last_status
         return {}
+
+    def headroom_bytes(self, nid: int) -> int:
+        """What the daemon keeps free of a node; 0 when it does not say."""
+        return sum(node.get("headroom_bytes") or 0 for node in self.status().get("nodes", []) if node.get("nid") == nid)
 
     def read_journal(self) -> list[dict[str, Any]]:
         text = self.guest.run("journalctl --sync; journalctl -b -o json --all --no-pager", timeout=120)
