@@ -17,7 +17,8 @@ from typing import Any, Callable
 from . import cache, contenders, health, image, kernels, product, topologies
 from .contenders import UNIT, Contender
 from .guest import Guest, GuestError
-from .result import Result, Sample
+from .placement import Placement
+from .result import TARGET_SHARE, Result, Sample
 from .scenario import Scenario
 
 STATUS_PATH = "/run/damon-tierd/status.json"
@@ -60,7 +61,9 @@ class Bench:
         self.seconds = scenario.seconds if options.seconds is None else options.seconds
         self.journal: list[dict[str, Any]] = []
         self.notes: list[str] = []
-        self._events: list[dict[str, Any]] = []
+        # What the lab's programs said beside placements.
+        self.events: list[dict[str, Any]] = []
+        self._placements: list[Placement] = []
         self._arrived = threading.Condition()
         self._t0: float | None = None
         self._vmstat_start: dict[str, int] = {}
@@ -84,7 +87,7 @@ class Bench:
         self.guest.run("systemd-run --quiet --unit=lab-workload -p StandardOutput=file:/dev/ttyS2 "
                        f"-p LimitMEMLOCK=infinity /usr/lib/lab/workload --interval-ms {interval_ms} {arguments}")
         deadline = time.monotonic() + READY_TIMEOUT_S
-        while not any(event["event"] == "ready" for event in self._events):
+        while not any(placement.kind == "ready" for placement in self._placements):
             with self._arrived:
                 self._arrived.wait(1)
             if self.guest.call("systemctl is-active lab-workload")[0] != 0:
@@ -100,18 +103,55 @@ class Bench:
             sets.append(f"role=hot,name=hot{hot.node},size={int(hot_mib * hot.share)},node={hot.node},touch{cpu}")
         self.start_workload(sets)
 
-    def samples(self) -> list[Sample]:
-        return [self._sample(event) for event in self._events]
+    def placements(self) -> list[Placement]:
+        """All that the workload has said about its memory, in times since the start."""
+        return [placement.since(self._t0 or 0) for placement in self._placements]
 
-    def _sample(self, event: dict[str, Any]) -> Sample:
-        shares: dict[str, float] = {}
-        for role in ("hot", "cold"):
-            sets = [s for s in event["sets"] if s["role"] == role]
-            total = sum(s["bytes"] for s in sets)
-            fast = sum(s["bytes"] * share for s in sets for nid, share in s["nodes"].items()
-                       if int(nid) in self.topology.fast)
-            shares[role] = fast / total if total else 0.0
-        return Sample(round(event["t"] - (self._t0 or 0), 3), round(shares["hot"], 4), round(shares["cold"], 4))
+    def await_placement(self, wanted: Callable[[Placement], bool], seconds: float, since: int | None = None) -> Placement | None:
+        """The first placement from now on (or from number @since on) that is as wanted; None when none is in time."""
+        deadline = time.monotonic() + seconds
+        seen = len(self._placements) if since is None else since
+        while True:
+            for placement in self.placements()[seen:]:
+                seen += 1
+                if wanted(placement):
+                    return placement
+            if not self.guest.alive():
+                raise GuestError("the guest died")
+            if time.monotonic() > deadline:
+                return None
+            with self._arrived:
+                self._arrived.wait(0.2)
+
+    def await_hot(self, seconds: float) -> Placement | None:
+        """Wait until the hot set is in fast memory."""
+        return self.await_placement(lambda p: self.fast_share(p, "hot") >= TARGET_SHARE, seconds)
+
+    def jump(self) -> Placement:
+        """Make the windows of all sets jump; how things were right after that."""
+        seen = len(self._placements)
+        self.guest.run("systemctl kill -s USR1 lab-workload")
+        placement = self.await_placement(lambda p: p.kind == "jump", 10, seen)
+        if not placement:
+            raise ScenarioFailed("the workload did not jump")
+        return placement
+
+    def await_event(self, name: str, seconds: float) -> dict[str, Any] | None:
+        """The first line that another of the lab's programs says under that name, its time counted as placements' is."""
+        deadline = time.monotonic() + seconds
+        while True:
+            for event in self.events:
+                if event["event"] == name:
+                    return {**event, "t": round(event["t"] - (self._t0 or 0), 3)}
+            if time.monotonic() > deadline:
+                return None
+            self.wait(0.2)
+
+    def fast_share(self, placement: Placement, role: str) -> float:
+        return placement.share_on(self.topology.fast, role)
+
+    def _sample(self, placement: Placement) -> Sample:
+        return Sample(placement.since(self._t0 or 0).t, self.fast_share(placement, "hot"), self.fast_share(placement, "cold"))
 
     def _on_line(self, line: str) -> None:
         if line.startswith('{"event"'):
@@ -119,11 +159,15 @@ class Bench:
                 event = json.loads(line)
             except json.JSONDecodeError:
                 return
+            if "sets" not in event:
+                self.events.append(event)
+                return
+            placement = Placement.parse(event)
             with self._arrived:
-                self._events.append(event)
+                self._placements.append(placement)
                 self._arrived.notify_all()
             if self.options.on_sample:
-                self.options.on_sample(self._sample(event))
+                self.options.on_sample(self._sample(placement))
         elif self.options.on_line:
             self.options.on_line(line)
 
@@ -179,22 +223,21 @@ class Bench:
             for key, name in (("VmRSS", "daemon_rss_kib"), ("VmHWM", "daemon_rss_peak_kib")):
                 if match := re.search(rf"^{key}:\s+(\d+) kB", memory, re.M):
                     setattr(result, name, int(match[1]))
-        if self._events:
-            result.samples = self.samples()
+        if self._placements:
+            result.samples = [self._sample(placement) for placement in self._placements]
             result.judge_samples()
-            headroom = sum(node.get("headroom_bytes") or 0 for node in self.status().get("nodes", [])
-                           if node.get("nid") in self.topology.fast)
+            headroom = sum(self.headroom_bytes(nid) for nid in self.topology.fast)
             needed = self._hot_slow_start + headroom - self._free_fast_start
             result.least_bytes = self._hot_slow_start + max(0, needed)
 
     def hot_bytes(self) -> int:
-        return sum(s["bytes"] for s in self._events[-1]["sets"] if s["role"] == "hot") if self._events else 0
+        return self._placements[-1].bytes_of("hot") if self._placements else 0
 
     def _hot_slow_bytes(self) -> int:
-        if not self._events:
+        if not self._placements:
             return 0
-        return int(sum(s["bytes"] * share for s in self._events[-1]["sets"] if s["role"] == "hot"
-                       for nid, share in s["nodes"].items() if int(nid) not in self.topology.fast))
+        now = self._placements[-1]
+        return now.bytes_of("hot") - now.bytes_on(self.topology.fast, "hot")
 
     def _free_fast_bytes(self) -> int:
         files = " ".join(f"/sys/devices/system/node/node{nid}/meminfo" for nid in self.topology.fast)
@@ -227,6 +270,10 @@ class Bench:
             return self._last_status
         return {}
 
+    def headroom_bytes(self, nid: int) -> int:
+        """What the daemon keeps free of a node; 0 when it does not say."""
+        return sum(node.get("headroom_bytes") or 0 for node in self.status().get("nodes", []) if node.get("nid") == nid)
+
     def read_journal(self) -> list[dict[str, Any]]:
         text = self.guest.run("journalctl --sync; journalctl -b -o json --all --no-pager", timeout=120)
         self.journal = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -241,6 +288,16 @@ class Bench:
     def vmstat_delta(self) -> dict[str, int]:
         end = self._vmstat_end if self._vmstat_end is not None else self.vmstat()
         return {key: value - self._vmstat_start.get(key, 0) for key, value in end.items()}
+
+    def migrated_pages(self) -> int:
+        """Pages migrated since boot, by anybody but compaction."""
+        now = self.vmstat()
+        return now.get("pgmigrate_success", 0) - now.get("compact_isolated", 0)
+
+    def node_bytes(self, nid: int) -> int:
+        """A node's size without what the kernel kept for itself at boot."""
+        match = re.search(r"MemTotal:\s+(\d+) kB", self.guest.run(f"cat /sys/devices/system/node/node{nid}/meminfo"))
+        return int(match[1]) << 10 if match else 0
 
     def kdamond_ticks(self) -> dict[int, int]:
         """CPU time of every kdamond thread, by pid, in clock ticks."""

@@ -14,9 +14,15 @@ LAB = Path(__file__).resolve().parent.parent
 SOURCE = LAB.parent.parent
 DISK_MIB = 64
 
+# What runs in the guest beside the daemon: program -> files.
+PROGRAMS = {
+    "workload": ("workload.c", "set.c", "touch.c", "node.c"),
+    "burst": ("burst.c", "node.c"),
+}
+
 
 class ProductError(RuntimeError):
-    """The daemon or the workload does not build."""
+    """The daemon or one of the lab's programs does not build."""
 
 
 def _execute(command: list[str], environment: dict[str, str] | None = None) -> None:
@@ -26,15 +32,21 @@ def _execute(command: list[str], environment: dict[str, str] | None = None) -> N
         raise ProductError(f"{' '.join(command)}:\n{(done.stdout + done.stderr).strip()[-4000:]}")
 
 
-def workload() -> Path:
-    source = LAB / "workload/workload.c"
-    # Static: it must run in the guest whatever libraries the guest has.
-    command = ["gcc", "-D_GNU_SOURCE", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread"]
-    key = cache.digest(source.read_text(encoding="utf-8"), *command)
-    built = cache.publish(cache.root() / f"workload-{key}",
-                          lambda directory: _execute([*command, "-o", str(directory / "workload"), str(source)]))
+def programs() -> Path:
+    """The directory with the lab's own programs."""
+    source = LAB / "workload"
+    # Static: they must run in the guest whatever libraries the guest has.
+    command = ["gcc", "-D_GNU_SOURCE", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror",
+               "-static", "-pthread"]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(source.glob("*.[ch]"))]
+
+    def make(directory: Path) -> None:
+        for name, files in PROGRAMS.items():
+            _execute([*command, "-o", str(directory / name), *(str(source / file) for file in files)])
+
+    built = cache.publish(cache.root() / f"workload-{cache.digest(*texts, *command, *PROGRAMS)}", make)
     cache.sweep("workload-", built)
-    return built / "workload"
+    return built
 
 
 def build_daemon(build: Path | None) -> Path:
@@ -54,7 +66,9 @@ def disk(directory: Path, daemon: bool, build: Path | None) -> Path:
     tree = directory / "product"
     lab = tree / "usr/lib/lab"
     lab.mkdir(parents=True)
-    shutil.copy(workload(), lab / "workload")
+    built_programs = programs()
+    for name in PROGRAMS:
+        shutil.copy(built_programs / name, lab / name)
     if daemon:
         built = build_daemon(build)
         _execute(["meson", "install", "--no-rebuild", "-C", str(built)], {"DESTDIR": str(tree)})

@@ -28,6 +28,14 @@ class Result:
     samples: list[Sample] = field(default_factory=list)
     t95_s: float | None = None
     hot_fast_share_end: float | None = None
+    # The lowest share after 95 % were reached for the first time.
+    hot_fast_share_min: float | None = None
+    # Where the hot set jumps: when, how much of the new one was in fast memory, seconds until 95 % were.
+    jumps: list[dict[str, float | None]] = field(default_factory=list)
+    # Of the fast nodes' size, in a window in which nothing needs to move.
+    migrated_per_minute_share: float | None = None
+    # What only this scenario measures.
+    figures: dict[str, Any] = field(default_factory=dict)
     promoted_bytes: int | None = None
     demoted_bytes: int | None = None
     pgmigrate_bytes: int | None = None
@@ -51,9 +59,11 @@ class Result:
     reasons: list[str] = field(default_factory=list)
 
     def judge_samples(self) -> None:
-        """Derive the two numbers that everybody asks for from the samples after the start."""
+        """Derive the numbers that everybody asks for from the samples after the start."""
         after = [s for s in self.samples if s.t >= 0]
         self.t95_s = next((s.t for s in after if s.hot_fast_share >= TARGET_SHARE), None)
+        kept = [s.hot_fast_share for s in after if self.t95_s is not None and s.t >= self.t95_s]
+        self.hot_fast_share_min = min(kept, default=None)
         self.hot_fast_share_end = after[-1].hot_fast_share if after else None
 
     def summary(self) -> str:
@@ -66,6 +76,14 @@ class Result:
         if self.hot_fast_share_end is not None:
             words.append(f"hot in fast {self.hot_fast_share_end:.1%} at the end,")
             words.append(f"95% after {self.t95_s:.1f} s," if self.t95_s is not None else "95% never,")
+            if self.hot_fast_share_min is not None:
+                words.append(f"then at least {self.hot_fast_share_min:.1%},")
+        for jump in self.jumps:
+            after = "never" if jump["t95_s"] is None else f"after {jump['t95_s']:.1f} s"
+            words.append(f"jump to {jump['share']:.0%}: 95% {after},")
+        if self.migrated_per_minute_share is not None:
+            words.append(f"settled migrates {self.migrated_per_minute_share:.1%} per minute,")
+        words += [f"{name} {value}," for name, value in self.figures.items()]
         if self.promoted_bytes is not None and self.demoted_bytes is not None:
             words.append(f"moved {mib(self.promoted_bytes)} up {mib(self.demoted_bytes)} down,")
         if self.pgmigrate_bytes is not None:

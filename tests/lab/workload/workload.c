@@ -3,261 +3,51 @@
 /*
  * Memory whose temperature is known.
  *
- * Each --set is one stretch of anonymous memory, placed once and then left to whoever tiers. A set
- * is either touched in a loop by a thread of its own (hot) or never again (cold). About once per
- * second one line of JSON on standard output says on which node each set's pages are now. The
- * times are CLOCK_BOOTTIME, the clock of /proc/uptime, so that they can be related to other events.
+ * Each --set is one stretch of memory, placed once and then left to whoever tiers. A set is either
+ * used by a thread of its own (hot, or warm, or scanned) or never again (cold). About once per
+ * second one line of JSON on standard output says on which node each set's pages are now. SIGUSR1
+ * makes the windows of all sets jump. The times are CLOCK_BOOTTIME, the clock of /proc/uptime, so
+ * that they can be related to other events.
  *
  * The program measures; it must not disturb: it asks for a sample of the pages only, allocates
  * nothing after it has said that it is ready, and leaves no memory policy behind.
  */
 
-#include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
+#include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE_BYTES 4096UL
-#define CHUNK_BYTES (2UL << 20)
+#include "die.h"
+#include "node.h"
+#include "set.h"
+#include "touch.h"
+
 #define SETS_MAX 16U
-#define NODES_MAX 16
-/* One percent of 2500 pages is 25: enough to tell 95 % from 94 %. */
-#define SAMPLE_PAGES 2500U
+/* A set with a window makes three entries. */
+#define ENTRY_MAX_BYTES 512U
 
-#define POLICY_DEFAULT 0
-#define POLICY_PREFERRED 1
-
-struct set {
-        const char *name;
-        const char *role;
-        size_t size_bytes;  /* 0: fill the node instead */
-        size_t leave_bytes; /* when filling: what the allocator may still take from the node */
-        int node;           /* -1: wherever the kernel puts it */
-        int cpu;            /* -1: anywhere */
-        bool touch;
-        uint64_t pause_us; /* between two passes */
-        char *start;
-        _Atomic uint64_t passes;
-        pthread_t thread;
+struct line {
+        char text[SETS_MAX * 3 * ENTRY_MAX_BYTES];
+        size_t used;
 };
 
-static volatile sig_atomic_t stopping;
+static volatile sig_atomic_t stopping, jumping;
 
 static void on_signal(int signal_number) {
-        (void) signal_number;
-        stopping = 1;
+        if (signal_number == SIGUSR1)
+                jumping = 1;
+        else
+                stopping = 1;
 }
 
-static void die(const char *what) {
-        fprintf(stderr, "workload: %s: %s\n", what, strerror(errno));
-        exit(EXIT_FAILURE);
-}
-
-static void usage(const char *what) {
+static _Noreturn void usage(const char *what) {
         fprintf(stderr,
                 "workload: %s\n"
-                "usage: workload [--interval-ms N] --set role=hot,name=NAME,key=value,... ...\n"
-                "keys: size=MIB or fill (until leave=MIB are left), node=N, touch, pause-us=N, "
-                "cpu=N\n",
-                what);
+                "usage: workload [--interval-ms N] --set role=hot,name=NAME,key=value,... ...\n%s",
+                what, set_keys);
         exit(2);
-}
-
-static uint64_t parse_number(const char *text) {
-        char *end = NULL;
-        unsigned long long value;
-
-        if (!text)
-                usage("a key lacks its value");
-        errno = 0;
-        value = strtoull(text, &end, 10);
-        if (errno != 0 || end == text || *end != '\0' || *text == '-')
-                usage("not a number");
-        return value;
-}
-
-static void parse_set(char *text, struct set *set) {
-        char *save = NULL;
-        bool fill = false;
-
-        set->name = set->role = "unnamed";
-        set->node = set->cpu = -1;
-        set->pause_us = 1000;
-        set->leave_bytes = 8UL << 20;
-
-        for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-                char *value = strchr(word, '=');
-
-                if (value)
-                        *value++ = '\0';
-                if (strcmp(word, "name") == 0 && value)
-                        set->name = value;
-                else if (strcmp(word, "role") == 0 && value)
-                        set->role = value;
-                else if (strcmp(word, "size") == 0)
-                        set->size_bytes = parse_number(value) << 20;
-                else if (strcmp(word, "leave") == 0)
-                        set->leave_bytes = parse_number(value) << 20;
-                else if (strcmp(word, "fill") == 0)
-                        fill = true;
-                else if (strcmp(word, "node") == 0)
-                        set->node = (int) parse_number(value);
-                else if (strcmp(word, "cpu") == 0)
-                        set->cpu = (int) parse_number(value);
-                else if (strcmp(word, "pause-us") == 0)
-                        set->pause_us = parse_number(value);
-                else if (strcmp(word, "touch") == 0)
-                        set->touch = true;
-                else
-                        usage("unknown key in --set");
-        }
-        if (fill == (set->size_bytes > 0))
-                usage("a set needs either size= or fill");
-        if (fill && set->node < 0)
-                usage("fill needs node=");
-}
-
-/*
- * What an ordinary allocation may still take from a node before it turns to another one: per zone,
- * free pages above the high watermark and above what is reserved for allocations that must come
- * from low zones. Free memory alone would not tell, and the difference is what fills a node
- * exactly instead of nearly or too much.
- */
-static size_t usable_bytes(int node) {
-        FILE *file = fopen("/proc/zoneinfo", "re");
-        char *line = NULL;
-        size_t room = 0;
-        long total = 0, free_pages = 0, high = 0;
-        bool ours = false;
-
-        if (!file)
-                die("/proc/zoneinfo");
-        while (getline(&line, &room, file) >= 0) {
-                long value;
-                int nid;
-
-                if (sscanf(line, "Node %d, zone", &nid) == 1) {
-                        ours = nid == node;
-                        free_pages = high = 0;
-                } else if (!ours) {
-                        continue;
-                } else if (sscanf(line, " pages free %ld", &value) == 1) {
-                        free_pages = value;
-                } else if (sscanf(line, " high %ld", &value) == 1) {
-                        high = value;
-                } else if (strstr(line, "protection: (")) {
-                        const char *last = strrchr(line, ' ');
-                        long spare;
-
-                        /* The last entry is for the least demanding kind of allocation, ours. */
-                        spare = free_pages - high - (last ? atol(last) : 0);
-                        if (spare > 0)
-                                total += spare;
-                }
-        }
-        free(line);
-        fclose(file);
-        return (size_t) total * PAGE_BYTES;
-}
-
-static size_t node_size_bytes(int node) {
-        char path[96], line[256];
-        size_t kib = 0;
-        FILE *file;
-
-        snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
-        file = fopen(path, "re");
-        if (!file)
-                die(path);
-        while (fgets(line, sizeof(line), file))
-                if (sscanf(line, "Node %*d MemTotal: %zu kB", &kib) == 1)
-                        break;
-        fclose(file);
-        return kib << 10;
-}
-
-static void set_policy(const struct set *set, size_t size_bytes, int mode) {
-        unsigned long mask = 1UL << (set->node < 0 ? 0 : set->node);
-
-        if (set->node < 0)
-                return;
-        if (syscall(SYS_mbind, set->start, size_bytes, mode, mode == POLICY_DEFAULT ? NULL : &mask,
-                    mode == POLICY_DEFAULT ? 0UL : 64UL, 0) < 0)
-                die("mbind");
-}
-
-static void place(struct set *set) {
-        bool fill = set->size_bytes == 0;
-        size_t reserved = fill ? node_size_bytes(set->node) : set->size_bytes, done = 0;
-
-        reserved = (reserved + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
-        set->start = mmap(NULL, reserved, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (set->start == MAP_FAILED)
-                die("mmap");
-        /* Whole huge pages would make the placement coarser than what is measured. */
-        if (madvise(set->start, reserved, MADV_NOHUGEPAGE) < 0)
-                die("madvise");
-        set_policy(set, reserved, POLICY_PREFERRED);
-        while (done < reserved) {
-                size_t step = reserved - done;
-
-                /* Half of what is left at a time: close to the mark with few looks at it. */
-                if (fill) {
-                        size_t usable = usable_bytes(set->node);
-
-                        if (usable < set->leave_bytes + CHUNK_BYTES)
-                                break;
-                        step = (usable - set->leave_bytes) / 2;
-                        step = step < CHUNK_BYTES ? CHUNK_BYTES : step / CHUNK_BYTES * CHUNK_BYTES;
-                        step = step > reserved - done ? reserved - done : step;
-                }
-                memset(set->start + done, 1, step);
-                done += step;
-        }
-        if (done < reserved)
-                munmap(set->start + done, reserved - done);
-        if (done == 0) {
-                errno = ENOMEM;
-                die("the node is full already");
-        }
-        set->size_bytes = done;
-        /* Only the first placement is ours: a policy left behind would hold back promotion. */
-        set_policy(set, done, POLICY_DEFAULT);
-}
-
-static void *touch_thread(void *argument) {
-        struct set *set = argument;
-        struct timespec pause = {
-                .tv_sec = (time_t) (set->pause_us / 1000000),
-                .tv_nsec = (long) (set->pause_us % 1000000) * 1000,
-        };
-
-        if (set->cpu >= 0) {
-                cpu_set_t cpus;
-
-                CPU_ZERO(&cpus);
-                CPU_SET((size_t) set->cpu, &cpus);
-                if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
-                        die("sched_setaffinity");
-        }
-        while (!stopping) {
-                for (size_t offset = 0; offset < set->size_bytes; offset += PAGE_BYTES)
-                        (*(volatile char *) (set->start + offset))++;
-                set->passes++;
-                nanosleep(&pause, NULL);
-        }
-        return NULL;
 }
 
 static double now_s(void) {
@@ -267,52 +57,84 @@ static double now_s(void) {
         return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
 }
 
-static size_t print_set(const struct set *set, char *buffer, size_t room) {
-        static void *pages[SAMPLE_PAGES];
-        static int status[SAMPLE_PAGES];
-        size_t n_pages = set->size_bytes / PAGE_BYTES, used;
-        size_t n_sampled = n_pages < SAMPLE_PAGES ? n_pages : SAMPLE_PAGES;
-        size_t on_node[NODES_MAX] = {0};
-        bool first = true;
+static __attribute__((format(printf, 2, 3))) void add(struct line *line, const char *format, ...) {
+        va_list arguments;
+        int n;
 
-        for (size_t i = 0; i < n_sampled; i++)
-                pages[i] = set->start + n_pages * i / n_sampled * PAGE_BYTES;
-        if (syscall(SYS_move_pages, 0, n_sampled, pages, NULL, status, 0) < 0)
-                die("move_pages");
-        /* A page under migration has no node for a moment; it counts as being nowhere. */
-        for (size_t i = 0; i < n_sampled; i++)
-                if (status[i] >= 0 && status[i] < NODES_MAX)
-                        on_node[status[i]]++;
-        used = (size_t) snprintf(
-                buffer, room,
-                "{\"name\":\"%s\",\"role\":\"%s\",\"bytes\":%zu,\"passes\":%" PRIu64 ",\"nodes\":{",
-                set->name, set->role, set->size_bytes, (uint64_t) set->passes);
+        va_start(arguments, format);
+        n = vsnprintf(line->text + line->used, sizeof(line->text) - line->used, format, arguments);
+        va_end(arguments);
+        if (n < 0 || (size_t) n >= sizeof(line->text) - line->used) {
+                errno = EOVERFLOW;
+                die("a line of output");
+        }
+        line->used += (size_t) n;
+}
+
+/* One part of a set, as if it were a set. */
+static void add_part(struct line *line, const struct set *set, const char *suffix, const char *role,
+                     size_t offset, size_t size_bytes) {
+        size_t on_node[NODES_MAX], n_sampled;
+        const char *comma = "";
+
+        if (size_bytes == 0)
+                return;
+        n_sampled = set_locate(set, offset, size_bytes, on_node);
+        add(line, "%s{\"name\":\"%s%s\",\"role\":\"%s\",\"bytes\":%zu,\"passes\":%" PRIu64,
+            line->text[line->used - 1] == '[' ? "" : ",", set->name, suffix, role, size_bytes,
+            (uint64_t) set->passes);
+        add(line, ",\"nodes\":{");
         for (size_t node = 0; node < NODES_MAX; node++)
                 if (on_node[node] > 0) {
-                        used += (size_t) snprintf(buffer + used, room - used, "%s\"%zu\":%.4f",
-                                                  first ? "" : ",", node,
-                                                  (double) on_node[node] / (double) n_sampled);
-                        first = false;
+                        add(line, "%s\"%zu\":%.4f", comma, node,
+                            (double) on_node[node] / (double) n_sampled);
+                        comma = ",";
                 }
-        used += (size_t) snprintf(buffer + used, room - used, "}}");
-        return used;
+        add(line, "}}");
+}
+
+static void add_set(struct line *line, const struct set *set) {
+        size_t start = set->window_start, end = start + set->window_bytes;
+
+        if (set->window_bytes == 0) {
+                add_part(line, set, "", set->role, 0, set->size_bytes);
+                return;
+        }
+        add_part(line, set, "", set->role, start, set->window_bytes);
+        add_part(line, set, "-before", "cold", 0, start);
+        add_part(line, set, "-after", "cold", end, set->size_bytes - end);
 }
 
 /* One line, one write: other programs may be writing to the same terminal. */
 static void print_sample(const char *event, const struct set *sets, size_t n_sets) {
-        static char buffer[SETS_MAX * 512];
-        size_t used;
+        static struct line line;
+        size_t free_bytes[NODES_MAX];
+        const char *comma = "";
 
-        used = (size_t) snprintf(buffer, sizeof(buffer), "{\"event\":\"%s\",\"t\":%.3f,\"sets\":[",
-                                 event, now_s());
-        for (size_t i = 0; i < n_sets; i++) {
-                if (i > 0)
-                        buffer[used++] = ',';
-                used += print_set(&sets[i], buffer + used, sizeof(buffer) - used - 8);
-        }
-        used += (size_t) snprintf(buffer + used, sizeof(buffer) - used, "]}\n");
-        if (write(STDOUT_FILENO, buffer, used) < 0)
+        line.used = 0;
+        node_free_bytes(free_bytes);
+        add(&line, "{\"event\":\"%s\",\"t\":%.3f,\"free\":{", event, now_s());
+        for (size_t node = 0; node < NODES_MAX; node++)
+                if (free_bytes[node] > 0) {
+                        add(&line, "%s\"%zu\":%zu", comma, node, free_bytes[node]);
+                        comma = ",";
+                }
+        add(&line, "},\"sets\":[");
+        for (size_t i = 0; i < n_sets; i++)
+                add_set(&line, &sets[i]);
+        add(&line, "]}\n");
+        if (write(STDOUT_FILENO, line.text, line.used) < 0)
                 die("standard output");
+}
+
+/* Until the interval is over or a signal comes. */
+static void wait_ms(uint64_t interval_ms) {
+        struct timespec interval = {
+                .tv_sec = (time_t) (interval_ms / 1000),
+                .tv_nsec = (long) (interval_ms % 1000) * 1000000,
+        };
+
+        nanosleep(&interval, NULL);
 }
 
 int main(int argc, char **argv) {
@@ -325,11 +147,11 @@ int main(int argc, char **argv) {
                 if (i + 1 >= argc)
                         usage("an option lacks its value");
                 if (strcmp(argv[i], "--interval-ms") == 0) {
-                        interval_ms = parse_number(argv[++i]);
+                        interval_ms = strtoull(argv[++i], NULL, 10);
                 } else if (strcmp(argv[i], "--set") == 0) {
                         if (n_sets == SETS_MAX)
                                 usage("too many sets");
-                        parse_set(argv[++i], &sets[n_sets++]);
+                        set_parse(&sets[n_sets++], argv[++i]);
                 } else {
                         usage("unknown option");
                 }
@@ -338,26 +160,25 @@ int main(int argc, char **argv) {
                 usage("nothing to do");
         sigaction(SIGTERM, &action, NULL);
         sigaction(SIGINT, &action, NULL);
+        sigaction(SIGUSR1, &action, NULL);
 
         for (size_t i = 0; i < n_sets; i++)
-                place(&sets[i]);
+                set_place(&sets[i]);
         for (size_t i = 0; i < n_sets; i++)
-                if (sets[i].touch &&
-                    pthread_create(&sets[i].thread, NULL, touch_thread, &sets[i]) != 0)
-                        die("pthread_create");
+                touch_start(&sets[i]);
         print_sample("ready", sets, n_sets);
-
         while (!stopping) {
-                struct timespec interval = {
-                        .tv_sec = (time_t) (interval_ms / 1000),
-                        .tv_nsec = (long) (interval_ms % 1000) * 1000000,
-                };
-
-                nanosleep(&interval, NULL);
-                print_sample("sample", sets, n_sets);
+                wait_ms(interval_ms);
+                if (jumping) {
+                        jumping = 0;
+                        for (size_t i = 0; i < n_sets; i++)
+                                touch_jump(&sets[i]);
+                        print_sample("jump", sets, n_sets);
+                } else {
+                        print_sample("sample", sets, n_sets);
+                }
         }
         for (size_t i = 0; i < n_sets; i++)
-                if (sets[i].touch)
-                        pthread_join(sets[i].thread, NULL);
+                touch_stop(&sets[i]);
         return EXIT_SUCCESS;
 }
