@@ -3,8 +3,8 @@
 
 #include "core/config.h"
 
-/* Reading and writing the value of a key, by its type. @base is the Policy, TierConfig, Monitoring
- * or Manager that the key's section stands for. */
+/* Reading and writing the value of a key, by its type. @base is the Policy, TierConfig,
+ * Monitoring, GuardConfig or ManagerConfig that the key's section stands for. */
 
 /* Read @value into the key's field. 0; -EINVAL when it is not of the type; -ERANGE when it is, but
  * out of range. The field is written only on success. */
@@ -46,3 +46,9 @@ char *config_key_range(const ConfigKeyInfo *key);
 #define HINT_FOREIGN_KDAMONDS "'refuse' or 'wait'"
 #define NOUN_DAMON_STAT "a choice"
 #define HINT_DAMON_STAT "'suspend' or 'refuse'"
+#define NOUN_BUDGET "a budget"
+#define HINT_BUDGET "'none' or e.g. '500G'"
+#define NOUN_CGROUP "a control group"
+#define HINT_CGROUP "e.g. 'system.slice/db.service'"
+#define NOUN_RECLAIM_DEMOTION "a choice"
+#define HINT_RECLAIM_DEMOTION "'enable' or 'leave'"

@@ -56,7 +56,8 @@ typedef struct Policy {
         NodeSet promote_to;
         DestinationMode demote_to_mode; /* DemoteTo= */
         NodeSet demote_to;
-        uint32_t kdamonds; /* Kdamonds=: per node; 0 is "auto" */
+        uint32_t kdamonds;           /* Kdamonds=: per node; 0 is "auto" */
+        uint64_t write_budget_bytes; /* DailyWriteBudget=: into the tier; 0 is "none" */
 } Policy;
 
 typedef struct TierConfig {
@@ -77,6 +78,19 @@ typedef struct Monitoring {
         uint32_t max_regions;       /* MaxRegions=: 0 is "auto" */
 } Monitoring;
 
+#define CGROUP_MAX 256
+
+typedef struct GuardConfig {
+        uint32_t pressure_limit_bp;      /* PressureLimit=: share of time; 0 does not look */
+        char pressure_group[CGROUP_MAX]; /* PressureCgroup=: below the cgroup root; "" is all */
+        bool ping_pong;                  /* PingPong= */
+} GuardConfig;
+
+typedef enum ReclaimDemotion {
+        RECLAIM_DEMOTION_ENABLE, /* demotion_enabled is switched on while we run */
+        RECLAIM_DEMOTION_LEAVE,  /* it stays as it is */
+} ReclaimDemotion;
+
 typedef struct ManagerConfig {
         uint64_t interval_us;        /* Interval= */
         uint64_t report_interval_us; /* ReportInterval= */
@@ -84,6 +98,7 @@ typedef struct ManagerConfig {
         AtExit at_exit;
         ForeignKdamonds foreign_kdamonds;
         DamonStat damon_stat;
+        ReclaimDemotion reclaim_demotion;
 } ManagerConfig;
 
 typedef struct Config {
@@ -91,6 +106,7 @@ typedef struct Config {
         TierConfig *tiers; /* fastest first, as in the files; empty: tiers are found */
         size_t n_tiers;
         Monitoring monitoring;
+        GuardConfig guard;
         ManagerConfig manager;
 } Config;
 
@@ -160,9 +176,12 @@ typedef enum ConfigType {
         CONFIG_TYPE_HEADROOM,    /* the three headroom fields of Policy */
         CONFIG_TYPE_DESTINATION, /* DestinationMode and the NodeSet at set_offset */
         CONFIG_TYPE_NODES,       /* NodeSet */
+        CONFIG_TYPE_BUDGET,      /* uint64_t, bytes; "none" is 0 */
+        CONFIG_TYPE_CGROUP,      /* char[CGROUP_MAX], a path below the root of the cgroup tree */
         CONFIG_TYPE_AT_EXIT,
         CONFIG_TYPE_FOREIGN_KDAMONDS,
         CONFIG_TYPE_DAMON_STAT,
+        CONFIG_TYPE_RECLAIM_DEMOTION,
         _CONFIG_TYPE_MAX,
 } ConfigType;
 

@@ -56,6 +56,7 @@ typedef struct SchemeDecision {
         uint64_t quota_bytes;     /* per window while open, of all slices together */
         uint64_t nr_accesses_min; /* samples per aggregation */
         uint64_t age_min;         /* aggregations */
+        bool held_back;           /* by core/guard */
 } SchemeDecision;
 
 typedef struct NodeDecision {
@@ -95,6 +96,8 @@ typedef struct DecideState {
         NodeSet live;         /* nodes that have reached NODE_STAGE_LIVE */
 } DecideState;
 
+struct Guard;
+
 typedef struct DecideInput {
         const Config *config;
         const Topology *topology;
@@ -102,7 +105,8 @@ typedef struct DecideInput {
         const Sample *sample;    /* at least the nodes' memory */
         const Stats *stats;      /* tuned intervals; may be empty */
         const Verdict *verdicts; /* [slot * DAMON_SCHEMES_MAX + scheme] of a full sample, or NULL */
-        const DamonTree *present; /* NULL or what runs: slices that are on stay so */
+        const struct Guard *guard; /* NULL: nothing is held back */
+        const DamonTree *present;  /* NULL or what runs: slices that are on stay so */
         uint64_t now_us;
 } DecideInput;
 

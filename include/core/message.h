@@ -19,6 +19,8 @@
         X(VERDICT, "ae4c7ca27396441dae2e958c42c30e5a")          \
         X(VERDICT_END, "dc31330c13eb4e189312c3af9388deb4")      \
         X(SLICES, "ac6e46bf723a4a9596b0341376e4cf12")           \
+        X(BACKOFF, "fe0bed7850e04e1a985a16066ce52c24")          \
+        X(BACKOFF_END, "fab8987263824f06aba26bc656be526a")      \
         X(KNOB, "e5155bd9e8d74c9cb6fa99905110da80")             \
         X(KNOB_RESTORED, "f7c2ead86a074ac2b7e9ba7e521c9408")    \
         X(FOREIGN, "b90ed23183914c21af1215260bed4e23")          \

@@ -8,6 +8,8 @@
 #include "core/config.h"
 #include "core/decide.h"
 #include "core/diff.h"
+#include "core/guard.h"
+#include "core/knob.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/stats.h"
@@ -36,8 +38,10 @@ Event *report_verdict_end(const PlanScheme *scheme, size_t kdamond, Verdict verd
                           uint64_t lasted_us);
 /* Another number of kdamonds for a node. */
 Event *report_slices(const NodeDecision *before, const NodeDecision *now);
-Event *report_knob(const char *path, const char *before, const char *now);
-Event *report_knob_restored(const char *path, const char *value);
+Event *report_knob(const KnobInfo *knob);
+Event *report_knob_restored(const KnobInfo *knob);
+/* The guard holds something back, more or less than before, or lets go. */
+Event *report_guard(const Topology *topology, const GuardEvent *what);
 /* @tree: what runs there. @will_wait: we look again instead of giving up. */
 Event *report_foreign(const DamonTree *tree, bool will_wait);
 Event *report_exclusive(const char *module, bool will_wait);

@@ -49,6 +49,8 @@ typedef struct Sample {
         NodeSet has_memory;
         NodeSample *nodes;
         size_t n_nodes;
+        bool has_pressure;
+        uint64_t pressure_us;    /* in which some task waited for memory; cumulative (PSI) */
         KdamondSample *kdamonds; /* as many as the tree has; none when not full */
         size_t n_kdamonds;
 } Sample;

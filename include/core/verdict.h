@@ -18,6 +18,7 @@ typedef enum Verdict {
         VERDICT_NO_CANDIDATES, /* no region matches the access pattern */
         VERDICT_FILTERED,      /* regions match, but the young filter passed no page */
         VERDICT_NOT_MONITORED, /* the kdamond runs, but no snapshot completes */
+        VERDICT_BACKED_OFF,    /* the guard holds it back */
         VERDICT_WAITING,       /* no full window since the start */
         VERDICT_ENDED,         /* the kdamond is gone */
         _VERDICT_MAX,
@@ -35,6 +36,7 @@ typedef struct VerdictInput {
         bool on;
         bool goal_met; /* demotion: free >= headroom; promotion: no room above reserve */
         bool is_promotion;
+        bool backed_off;       /* core/guard */
         uint64_t window_us;    /* 0: no window yet */
         uint32_t cpu_permille; /* of the kdamond */
         const SchemeCounters *delta;

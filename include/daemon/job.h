@@ -6,8 +6,10 @@
 #include <stdint.h>
 
 #include "base/macro.h"
+#include "core/config.h"
 #include "core/damon.h"
 #include "core/diff.h"
+#include "core/knob.h"
 #include "core/stats.h"
 #include "core/topology.h"
 #include "io/damonfs.h"
@@ -30,20 +32,21 @@ typedef struct Job {
         JobKind kind;
 
         /* in */
-        NodeSet nids;      /* STAGE, SCRAPE, WATCH: nodes to sample */
-        size_t n_kdamonds; /* STAGE */
-        bool adopt;        /* STAGE: a tree of ours is there */
-        uint32_t caps;     /* APPLY, SCRAPE; out of STAGE */
-        OpList ops;        /* STAGE (first), APPLY */
-        ScrapeWhat what;   /* SCRAPE */
-        Sample floors;     /* WATCH: an earlier full sample's nodes */
+        NodeSet nids;                    /* STAGE, SCRAPE, WATCH: nodes to sample */
+        size_t n_kdamonds;               /* STAGE */
+        bool adopt;                      /* STAGE: a tree of ours is there */
+        uint32_t caps;                   /* APPLY, SCRAPE; out of STAGE */
+        OpList ops;                      /* STAGE (first), APPLY */
+        ScrapeWhat what;                 /* SCRAPE */
+        Sample floors;                   /* WATCH: an earlier full sample's nodes */
+        char pressure_group[CGROUP_MAX]; /* SCRAPE: whose memory pressure, "" for all */
 
         /* out */
         int result;             /* negative errno when the job as a whole failed */
         DamonfsFailure failure; /* STAGE, APPLY: which operation */
         TopologyFacts facts;    /* PREPARE */
         bool has_damon;         /* PREPARE */
-        bool damon_stat;        /* PREPARE: the DAMON_STAT module runs */
+        uint32_t knobs;         /* PREPARE: KNOB_BIT()s of those that are at "theirs" */
         const char *exclusive;  /* PREPARE: another exclusive module that runs, or NULL */
         DamonTree tree;         /* PREPARE: states only; STAGE, APPLY: all */
         Sample sample;          /* STAGE (nodes), SCRAPE, WATCH */

@@ -13,7 +13,6 @@
  * sampling interval and an apply pass, uninterruptibly: call this from a thread that may. */
 
 #define DAMONFS_ADMIN_DIR "sys/kernel/mm/damon/admin"
-#define DAMONFS_STAT_ENABLED "sys/module/damon_stat/parameters/enabled"
 
 /* State and pid of every kdamond, nothing below; what a foreign tree may be asked. *ret zero
  * before; damon_tree_done() after. EBUSY is retried within a bound, as in damonfs_run(). 0;

@@ -7,6 +7,8 @@
 
 #include "base/macro.h"
 #include "core/decide.h"
+#include "core/guard.h"
+#include "core/knob.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/stats.h"
@@ -26,7 +28,11 @@ typedef struct RecordKdamond {
 typedef struct Record {
         RecordKdamond *kdamonds; /* none: the tree is not ours */
         size_t n_kdamonds;
-        bool restore_damon_stat; /* we switched it off */
+        uint32_t knobs; /* KNOB_BIT()s of those that we turned */
+        /* What the guard's budgets have counted, by tier; 0 where there is none. */
+        uint64_t *written_bytes;
+        size_t n_written;
+        uint64_t written_at_us; /* monotonic; the record does not outlive a boot */
         Ledger ledger;
 } Record;
 
@@ -50,6 +56,7 @@ typedef struct StatusView {
         const Sample *sample;
         const Stats *stats;
         const Ledger *ledger;
+        const Guard *guard;
         const Verdict *verdicts; /* [kdamond * DAMON_SCHEMES_MAX + scheme] */
 } StatusView;
 

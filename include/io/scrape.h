@@ -24,3 +24,7 @@ typedef enum ScrapeWhat {
  * sampled as such; that is no error. */
 int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, ScrapeWhat what,
                 void (*sleep_us)(uint64_t us), uint64_t now_us, Sample *ret);
+
+/* Add the time in which some task waited for memory, of the control group @group or of all ("").
+ * Left unknown where the kernel does not tell. */
+void scrape_pressure(Sysfs *sysfs, const char *group, Sample *sample);

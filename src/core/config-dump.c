@@ -93,6 +93,11 @@ static int dump(FILE *f, const Config *config) {
         if (r < 0)
                 return r;
 
+        fputs("\n[Guard]\n", f);
+        r = dump_keys(f, "Guard", &config->guard);
+        if (r < 0)
+                return r;
+
         fputs("\n[Manager]\n", f);
         return dump_keys(f, "Manager", &config->manager);
 }

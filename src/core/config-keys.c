@@ -103,6 +103,14 @@ static const ConfigKeyInfo keys[] = {
                         "takes them back when they idle.",
         },
         {
+                KEY("Policy", "DailyWriteBudget", BUDGET, Policy, write_budget_bytes),
+                .default_text = "none",
+                .min = MIB,
+                .max = 1024 * TIB,
+                .help = "The most that may be moved into the nodes of the tier within a day, for "
+                        "memory that wears.",
+        },
+        {
                 KEY("Tier", "Nodes", NODES, TierConfig, nodes),
                 .default_text = "",
                 .help = "The NUMA nodes of the tier. Required; no node may be in two tiers.",
@@ -179,6 +187,25 @@ static const ConfigKeyInfo keys[] = {
                         "cost more CPU time.",
         },
         {
+                KEY("Guard", "PressureLimit", RATIO, GuardConfig, pressure_limit_bp),
+                .default_text = "10%",
+                .max = 10000,
+                .help = "The share of time in which some task waits for memory (PSI) from which "
+                        "on promotion slows down; 0 does not look at it.",
+        },
+        {
+                KEY("Guard", "PressureCgroup", CGROUP, GuardConfig, pressure_group),
+                .default_text = "",
+                .help = "The control group whose tasks count, below the root of the cgroup tree; "
+                        "empty counts all tasks of the machine.",
+        },
+        {
+                KEY("Guard", "PingPong", BOOL, GuardConfig, ping_pong),
+                .default_text = "yes",
+                .help = "When a node goes on taking in about as much as it gives away, let only "
+                        "memory leave it that has been idle for longer and longer.",
+        },
+        {
                 KEY("Manager", "Interval", DURATION, ManagerConfig, interval_us),
                 .default_text = "5s",
                 .min = SEC,
@@ -219,6 +246,14 @@ static const ConfigKeyInfo keys[] = {
                         "other use of DAMON while it is on: 'suspend' switches it off and "
                         "restores it at exit, 'refuse' fails.",
         },
+        {
+                KEY("Manager", "ReclaimDemotion", RECLAIM_DEMOTION, ManagerConfig,
+                    reclaim_demotion),
+                .default_text = "enable",
+                .help = "'enable' lets the kernel demote under memory pressure too, instead of "
+                        "swapping or killing (demotion_enabled), and restores the setting at exit; "
+                        "'leave' leaves it alone.",
+        },
 };
 
 static const ConfigSectionInfo sections[] = {
@@ -238,6 +273,11 @@ static const ConfigSectionInfo sections[] = {
                 .section = "Monitoring",
                 .title = "[Monitoring]",
                 .help = "How the kernel watches accesses to memory.",
+        },
+        {
+                .section = "Guard",
+                .title = "[Guard]",
+                .help = "When tiering has to hold back.",
         },
         {
                 .section = "Manager",
@@ -263,6 +303,8 @@ void *config_section_base(Config *config, const ConfigKeyInfo *key) {
                 return &config->policy;
         if (strcmp(key->section, "Monitoring") == 0)
                 return &config->monitoring;
+        if (strcmp(key->section, "Guard") == 0)
+                return &config->guard;
         if (strcmp(key->section, "Manager") == 0)
                 return &config->manager;
 

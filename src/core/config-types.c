@@ -244,6 +244,57 @@ static char *format_nodes_key(const ConfigKeyInfo *key, const void *base) {
         return nodeset_to_string(const_field(base, key->offset));
 }
 
+static int parse_budget_key(const ConfigKeyInfo *key, const char *value, void *base) {
+        uint64_t n;
+        int r;
+
+        if (strcmp(value, "none") == 0) {
+                *(uint64_t *) field(base, key->offset) = 0;
+                return 0;
+        }
+
+        r = parse_size(value, &n);
+        if (r < 0)
+                return r;
+
+        return store_u64(key, n, base);
+}
+
+static char *format_budget_key(const ConfigKeyInfo *key, const void *base) {
+        const uint64_t *n = const_field(base, key->offset);
+
+        return *n == 0 ? strdup("none") : format_size(*n);
+}
+
+/* Relative and without detours, so that nothing outside the cgroup tree can be named. */
+static bool is_cgroup(const char *value) {
+        if (*value == '/')
+                return false;
+
+        for (const char *p = value; *p != '\0'; p += strcspn(p, "/"), p += *p == '/') {
+                size_t n = strcspn(p, "/");
+
+                if (n == 0 || (n == 1 && *p == '.') || (n == 2 && strncmp(p, "..", 2) == 0))
+                        return false;
+        }
+
+        return true;
+}
+
+static int parse_cgroup_key(const ConfigKeyInfo *key, const char *value, void *base) {
+        if (!is_cgroup(value))
+                return -EINVAL;
+        if (strlen(value) >= CGROUP_MAX)
+                return -ERANGE;
+
+        strcpy(field(base, key->offset), value);
+        return 0;
+}
+
+static char *format_cgroup_key(const ConfigKeyInfo *key, const void *base) {
+        return strdup(const_field(base, key->offset));
+}
+
 /* Words of the enums, by value. */
 static const char *const at_exit_words[] = {
         [AT_EXIT_RESTORE] = "restore",
@@ -258,6 +309,11 @@ static const char *const foreign_kdamonds_words[] = {
 static const char *const damon_stat_words[] = {
         [DAMON_STAT_SUSPEND] = "suspend",
         [DAMON_STAT_REFUSE] = "refuse",
+};
+
+static const char *const reclaim_demotion_words[] = {
+        [RECLAIM_DEMOTION_ENABLE] = "enable",
+        [RECLAIM_DEMOTION_LEAVE] = "leave",
 };
 
 static int find_word(const char *const *words, size_t n_words, const char *value, size_t *ret) {
@@ -290,6 +346,7 @@ static int find_word(const char *const *words, size_t n_words, const char *value
 DEFINE_ENUM_KEY(at_exit, AtExit, at_exit_words)
 DEFINE_ENUM_KEY(foreign_kdamonds, ForeignKdamonds, foreign_kdamonds_words)
 DEFINE_ENUM_KEY(damon_stat, DamonStat, damon_stat_words)
+DEFINE_ENUM_KEY(reclaim_demotion, ReclaimDemotion, reclaim_demotion_words)
 
 #define TYPE(upper, lower)                      \
         [CONFIG_TYPE_##upper] = {               \
@@ -309,9 +366,12 @@ static const TypeInfo types[_CONFIG_TYPE_MAX] = {
         TYPE(HEADROOM, headroom),
         TYPE(DESTINATION, destination),
         TYPE(NODES, nodes),
+        TYPE(BUDGET, budget),
+        TYPE(CGROUP, cgroup),
         TYPE(AT_EXIT, at_exit),
         TYPE(FOREIGN_KDAMONDS, foreign_kdamonds),
         TYPE(DAMON_STAT, damon_stat),
+        TYPE(RECLAIM_DEMOTION, reclaim_demotion),
 };
 
 int config_key_parse(const ConfigKeyInfo *key, const char *value, void *base) {
@@ -338,7 +398,8 @@ static char *format_bound(const ConfigKeyInfo *key, uint64_t bound) {
 
         if (key->type == CONFIG_TYPE_HEADROOM)
                 return format_ratio(u32);
-        if (key->type == CONFIG_TYPE_RATE || key->type == CONFIG_TYPE_DURATION)
+        if (key->type == CONFIG_TYPE_RATE || key->type == CONFIG_TYPE_DURATION ||
+            key->type == CONFIG_TYPE_BUDGET)
                 return config_key_format(&alone, &u64);
 
         return config_key_format(&alone, &u32);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/decide.h"
+#include "core/guard.h"
 
 /* A window moves at most this share of the node it fills: on small nodes the rate limit alone
  * would make windows that are larger than any headroom one would want. */
@@ -59,7 +60,8 @@ int decision_copy(const Decision *decision, Decision *ret) {
 
 static bool scheme_decision_equal(const SchemeDecision *a, const SchemeDecision *b) {
         return a->open == b->open && a->quota_bytes == b->quota_bytes &&
-               a->nr_accesses_min == b->nr_accesses_min && a->age_min == b->age_min;
+               a->nr_accesses_min == b->nr_accesses_min && a->age_min == b->age_min &&
+               a->held_back == b->held_back;
 }
 
 bool decision_equal(const Decision *a, const Decision *b) {
@@ -227,12 +229,17 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
         const Policy *policy = node_policy(input, node);
         uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
 
-        d->demote.age_min = age_min(input, policy->demote_min_age_us);
+        GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_DEMOTE, node->nid,
+                                       node->demote_to);
+
+        d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
         full = quantum(input, policy->demote_rate,
                        target->total_bytes < sample->total_bytes ? target : sample, 1);
+        full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
+        d->demote.held_back = guard_limit_holds_back(&limit);
         d->demote.quota_bytes = full;
-        d->demote.open = true;
-        if (by_kernel)
+        d->demote.open = !limit.closed;
+        if (by_kernel || limit.closed)
                 return;
 
         d->demote.open = hysteresis(previous && previous->demote.open, sample->free_bytes,
@@ -254,12 +261,17 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
         uint64_t margin = target_decision->reserve_bytes -
                           MIN(target_decision->floor_bytes, target_decision->reserve_bytes);
 
+        GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_PROMOTE, node->nid,
+                                       node->promote_to);
+
         d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
         d->promote.quota_bytes = quantum(input, policy->promote_rate, target,
                                          count_promoters(input->topology, target->nid));
-        d->promote.open = true;
-        if (by_kernel)
+        d->promote.quota_bytes = MAX(d->promote.quota_bytes >> limit.shift, QUANTUM_MIN_BYTES);
+        d->promote.held_back = guard_limit_holds_back(&limit);
+        d->promote.open = !limit.closed;
+        if (by_kernel || limit.closed)
                 return;
         /* Mirrored: open while there is room. While demotion keeps up, room comes as fast as it
          * goes: only near the floor is it better to wait than to try. */

@@ -309,30 +309,30 @@ Event *report_slices(const NodeDecision *before, const NodeDecision *now) {
         return done(event, r);
 }
 
-Event *report_knob(const char *path, const char *before, const char *now) {
+Event *report_knob(const KnobInfo *knob) {
         Event *event;
         int r;
 
         event = event_new(LOG_NOTICE, MESSAGE_KNOB,
-                          "Set '/%s' from %s to %s for as long as we run, since DAMON_STAT lets no "
-                          "other kdamond run beside it",
-                          path, before, now);
-        r = event_add(event, "PATH", "/%s", path);
+                          "Set '/%s' from %s to %s for as long as we run, %s", knob->path,
+                          knob->theirs, knob->ours, knob->why);
+        r = event_add(event, "PATH", "/%s", knob->path);
         if (r >= 0)
-                r = event_add(event, "BEFORE", "%s", before);
+                r = event_add(event, "BEFORE", "%s", knob->theirs);
         if (r >= 0)
-                r = event_add(event, "VALUE", "%s", now);
+                r = event_add(event, "VALUE", "%s", knob->ours);
         return done(event, r);
 }
 
-Event *report_knob_restored(const char *path, const char *value) {
+Event *report_knob_restored(const KnobInfo *knob) {
         Event *event;
         int r;
 
-        event = event_new(LOG_INFO, MESSAGE_KNOB_RESTORED, "Restored '/%s' to %s", path, value);
-        r = event_add(event, "PATH", "/%s", path);
+        event = event_new(LOG_INFO, MESSAGE_KNOB_RESTORED, "Restored '/%s' to %s", knob->path,
+                          knob->theirs);
+        r = event_add(event, "PATH", "/%s", knob->path);
         if (r >= 0)
-                r = event_add(event, "VALUE", "%s", value);
+                r = event_add(event, "VALUE", "%s", knob->theirs);
         return done(event, r);
 }
 

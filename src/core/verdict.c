@@ -34,6 +34,10 @@ static const struct {
                               false},
         [VERDICT_NOT_MONITORED] = {"not-monitored",
                                    "The kdamond runs but completes no pass over the node.", true},
+        [VERDICT_BACKED_OFF] = {"backed-off",
+                                "It is held back so that it does no harm; the message before says "
+                                "why.",
+                                true},
         [VERDICT_WAITING] = {"waiting", "Not observed for a whole interval yet.", false},
         [VERDICT_ENDED] = {"ended", "The kernel ended the kdamond.", true},
 };
@@ -57,6 +61,8 @@ Verdict verdict_of(const VerdictInput *input) {
                 return VERDICT_ENDED;
         if (input->window_us == 0)
                 return VERDICT_WAITING;
+        if (input->backed_off && !input->goal_met)
+                return VERDICT_BACKED_OFF;
         if (input->cpu_permille >= CPU_LIMIT_PERMILLE && !input->goal_met)
                 return VERDICT_CPU_LIMITED;
         if (d->sz_applied > 0)

@@ -46,7 +46,7 @@ static int print_blockers(const Job *job, bool ours, const Config *config, FILE 
                 print_event(out, report_foreign(&job->tree, /* will_wait= */ false));
                 return -EBUSY;
         }
-        if (job->exclusive || (job->damon_stat && refuses)) {
+        if (job->exclusive || ((job->knobs & KNOB_BIT(KNOB_DAMON_STAT)) && refuses)) {
                 print_event(out, report_exclusive(job->exclusive ? job->exclusive : "damon_stat",
                                                   /* will_wait= */ false));
                 return -EBUSY;
@@ -109,8 +109,13 @@ static int print_plan(Sysfs *sysfs, const Job *job, bool ours, const Config *con
                      s++)
                         print_event(out, report_pair(config, topology, &decision,
                                                      &plan.kdamonds[k].schemes[s]));
-        if (job->damon_stat) {
-                r = op_list_add(&ops, OP_KNOB, OP_NO_KDAMOND, "N", "%s", DAMONFS_STAT_ENABLED);
+        for (Knob knob = 0; knob < _KNOB_MAX; knob++) {
+                if (!(job->knobs & KNOB_BIT(knob)) ||
+                    (knob == KNOB_RECLAIM_DEMOTION &&
+                     config->manager.reclaim_demotion == RECLAIM_DEMOTION_LEAVE))
+                        continue;
+                r = op_list_add(&ops, OP_KNOB, OP_NO_KDAMOND, knob_info(knob)->ours, "%s",
+                                knob_info(knob)->path);
                 if (r < 0)
                         return r;
         }

@@ -61,13 +61,27 @@ static bool module_enabled(Sysfs *sysfs, const char *path) {
         return sysfs_read(sysfs, path, buf, sizeof(buf)) >= 0 && buf[0] == 'Y';
 }
 
+static uint32_t read_knobs(Sysfs *sysfs) {
+        uint32_t bits = 0;
+
+        for (Knob knob = 0; knob < _KNOB_MAX; knob++) {
+                const KnobInfo *info = knob_info(knob);
+                char buf[16];
+
+                if (sysfs_read(sysfs, info->path, buf, sizeof(buf)) >= 0 &&
+                    strcmp(buf, info->theirs) == 0)
+                        bits |= KNOB_BIT(knob);
+        }
+        return bits;
+}
+
 static int run_prepare(Job *job, Sysfs *sysfs) {
         int r;
 
         r = toporead_facts(sysfs, &job->facts);
         if (r < 0)
                 return r;
-        job->damon_stat = module_enabled(sysfs, DAMONFS_STAT_ENABLED);
+        job->knobs = read_knobs(sysfs);
         if (module_enabled(sysfs, "sys/module/damon_reclaim/parameters/enabled"))
                 job->exclusive = "damon_reclaim";
         else if (module_enabled(sysfs, "sys/module/damon_lru_sort/parameters/enabled"))
@@ -130,6 +144,8 @@ void job_run(Job *job, Sysfs *sysfs) {
         case JOB_SCRAPE:
                 job->result = scrape_full(sysfs, &job->nids, job->caps, job->what, job_sleep_us,
                                           job_now_us(), &job->sample);
+                if (job->result >= 0)
+                        scrape_pressure(sysfs, job->pressure_group, &job->sample);
                 break;
         case JOB_WATCH:
                 job->result =

@@ -9,6 +9,8 @@
 #include "core/config.h"
 #include "core/decide.h"
 #include "core/diff.h"
+#include "core/guard.h"
+#include "core/knob.h"
 #include "core/ledger.h"
 #include "core/plan.h"
 #include "core/stats.h"
@@ -63,6 +65,7 @@ typedef struct Manager {
         Decision decision;
         bool has_decision;
         DecideState decide_state;
+        Guard guard;
         Record record;
         Sample sample; /* the last full one */
         Stats stats;
@@ -83,6 +86,7 @@ void manager_say_plan(Manager *m);
 int manager_say_verdicts(Manager *m);
 /* Movements that are due to be told; @all: whatever is left. */
 void manager_say_moved(Manager *m, bool all);
+void manager_say_guard(Manager *m, const GuardEvents *events);
 void manager_say_problems(Manager *m, const ConfigProblems *problems);
 
 /* status.json and STATUS=; @state as in StatusView. */
@@ -103,7 +107,7 @@ void manager_prepare(Manager *m);
 void manager_prepared(Manager *m, Job *job);
 void manager_staged(Manager *m, Job *job);
 /* Record what will be ours before it is; a crash in between then leaves a trace. */
-int manager_claim(Manager *m, size_t n_kdamonds, bool damon_stat);
+int manager_claim(Manager *m, size_t n_kdamonds, uint32_t knobs);
 /* Stay alive with nothing of ours in the kernel. @event is said when the reason is a new one. */
 void manager_rest(Manager *m, Phase phase, Event *event);
 

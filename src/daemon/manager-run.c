@@ -29,6 +29,7 @@ int manager_replan(Manager *m, const Sample *sample, bool anew) {
                 .stats = &m->stats,
                 .verdicts = m->n_verdicts == m->stats.n_kdamonds * DAMON_SCHEMES_MAX ? m->verdicts
                                                                                      : NULL,
+                .guard = &m->guard,
                 .present = &m->present,
                 .now_us = sample->now_us,
         };
@@ -74,7 +75,7 @@ int manager_apply_plan(Manager *m) {
         }
         if (m->record.n_kdamonds != m->plan.tree.n_kdamonds) {
                 /* The record must cover what comes. */
-                r = manager_claim(m, m->plan.tree.n_kdamonds, /* damon_stat= */ false);
+                r = manager_claim(m, m->plan.tree.n_kdamonds, /* knobs= */ 0);
                 if (r < 0) {
                         job_free(job);
                         return r;
@@ -205,6 +206,26 @@ static int check_tree(Manager *m, const Sample *sample) {
         return 0;
 }
 
+static int update_guard(Manager *m) {
+        _cleanup_(guard_events_done) GuardEvents events = {};
+        GuardInput input = {
+                .config = m->config,
+                .topology = m->topology,
+                .caps = m->caps,
+                .plan = &m->plan,
+                .sample = &m->sample,
+                .stats = &m->stats,
+                .verdicts = m->n_verdicts == m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX
+                                    ? m->verdicts
+                                    : NULL,
+        };
+        int r;
+
+        r = guard_update(&m->guard, &input, &events);
+        manager_say_guard(m, &events);
+        return r;
+}
+
 /* The sample is taken over. Negative: 's not ours any more. */
 int manager_account(Manager *m, Job *job) {
         int r;
@@ -218,6 +239,8 @@ int manager_account(Manager *m, Job *job) {
         r = stats_update(&m->stats, &m->sample);
         if (r >= 0)
                 r = ledger_add_window(&m->record.ledger, &m->plan, &m->stats);
+        if (r >= 0)
+                r = update_guard(m);
         if (r >= 0)
                 r = manager_say_verdicts(m);
         if (r < 0) {

@@ -81,6 +81,9 @@ static void say_verdict(Manager *m, size_t k, size_t s) {
                 .on = m->stats.kdamonds[k].on,
                 .goal_met = goal_met(m, scheme),
                 .is_promotion = scheme->direction == DIRECTION_PROMOTE,
+                .backed_off =
+                        node && (scheme->direction == DIRECTION_PROMOTE ? node->promote.held_back
+                                                                        : node->demote.held_back),
                 .window_us = live ? m->stats.window_us : 0,
                 .cpu_permille = stats_cpu_permille(&m->stats, k),
                 .delta = &stats->delta,
@@ -161,6 +164,11 @@ void manager_say_moved(Manager *m, bool all) {
                 m->reported_us = m->sample.now_us;
 }
 
+void manager_say_guard(Manager *m, const GuardEvents *events) {
+        for (size_t i = 0; i < events->n_items; i++)
+                manager_say(m, report_guard(m->topology, &events->items[i]));
+}
+
 void manager_say_problems(Manager *m, const ConfigProblems *problems) {
         for (size_t i = 0; i < problems->n_items; i++)
                 manager_say(m, report_config_problem(&problems->items[i]));
@@ -206,6 +214,7 @@ void manager_write_status(Manager *m, const char *state) {
                 .sample = m->sample.n_nodes > 0 ? &m->sample : NULL,
                 .stats = m->stats.n_kdamonds > 0 ? &m->stats : NULL,
                 .ledger = &m->record.ledger,
+                .guard = &m->guard,
                 .verdicts = m->n_verdicts == m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX
                                     ? m->verdicts
                                     : NULL,
@@ -222,7 +231,25 @@ void manager_write_status(Manager *m, const char *state) {
         manager_say(m, TAKE_PTR(event));
 }
 
+static int record_budgets(Manager *m) {
+        if (m->record.n_written != m->guard.n_tiers) {
+                uint64_t *written = calloc(MAX(m->guard.n_tiers, (size_t) 1), sizeof(*written));
+
+                if (!written)
+                        return -ENOMEM;
+                free(m->record.written_bytes);
+                m->record.written_bytes = written;
+                m->record.n_written = m->guard.n_tiers;
+        }
+        for (size_t i = 0; i < m->guard.n_tiers; i++)
+                m->record.written_bytes[i] = m->guard.tiers[i].written_bytes;
+        m->record.written_at_us = m->guard.now_us;
+        return 0;
+}
+
 int manager_write_record(Manager *m) {
+        int r;
+
         for (size_t k = 0; k < m->record.n_kdamonds; k++) {
                 RecordKdamond *to = &m->record.kdamonds[k];
 
@@ -234,5 +261,6 @@ int manager_write_record(Manager *m) {
                 for (size_t s = 0; s < to->n_schemes; s++)
                         to->counters[s] = m->stats.kdamonds[k].schemes[s].last;
         }
-        return runfile_write_record(m->params->run_dir, &m->record);
+        r = record_budgets(m);
+        return r < 0 ? r : runfile_write_record(m->params->run_dir, &m->record);
 }

@@ -42,7 +42,7 @@ static void refuse(Manager *m, Event *event, int exit_status) {
         manager_stop(m, exit_status);
 }
 
-int manager_claim(Manager *m, size_t n_kdamonds, bool damon_stat) {
+int manager_claim(Manager *m, size_t n_kdamonds, uint32_t knobs) {
         if (m->record.n_kdamonds != n_kdamonds) {
                 RecordKdamond *kdamonds = calloc(MAX(n_kdamonds, (size_t) 1), sizeof(*kdamonds));
 
@@ -54,7 +54,7 @@ int manager_claim(Manager *m, size_t n_kdamonds, bool damon_stat) {
                 m->record.kdamonds = kdamonds;
                 m->record.n_kdamonds = n_kdamonds;
         }
-        m->record.restore_damon_stat = m->record.restore_damon_stat || damon_stat;
+        m->record.knobs |= knobs;
         return runfile_write_record(m->params->run_dir, &m->record);
 }
 
@@ -90,8 +90,36 @@ static int take_topology(Manager *m, const Job *job) {
         return 0;
 }
 
+/* The knobs that this configuration turns. */
+static uint32_t wanted_knobs(const Config *config) {
+        uint32_t knobs = KNOB_BIT(KNOB_DAMON_STAT);
+
+        if (config->manager.reclaim_demotion == RECLAIM_DEMOTION_ENABLE)
+                knobs |= KNOB_BIT(KNOB_RECLAIM_DEMOTION);
+        return knobs;
+}
+
+/* Turn @knobs with @job, and back what a reload does not want turned any more. A module that lets
+ * no kdamond run beside it has to go before staging; the rest may. */
+static void turn_knobs(Manager *m, Job *job, uint32_t knobs) {
+        uint32_t back = m->record.knobs & ~wanted_knobs(m->config);
+
+        for (Knob knob = 0; knob < _KNOB_MAX; knob++) {
+                const KnobInfo *info = knob_info(knob);
+                bool turn = knobs & KNOB_BIT(knob);
+
+                if (!turn && !(back & KNOB_BIT(knob)))
+                        continue;
+                if (op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND, turn ? info->ours : info->theirs,
+                                "%s", info->path) < 0)
+                        continue; /* the next round tries again */
+                manager_say(m, turn ? report_knob(info) : report_knob_restored(info));
+        }
+}
+
 void manager_prepared(Manager *m, Job *job) {
         bool ours = record_matches(&m->record, &job->tree), stat_blocks;
+        uint32_t knobs;
         Job *next;
         size_t n;
         int r;
@@ -125,16 +153,17 @@ void manager_prepared(Manager *m, Job *job) {
                 return waits(m)
                                ? manager_rest(m, PHASE_WAITING, report_foreign(&job->tree, true))
                                : refuse(m, report_foreign(&job->tree, false), MANAGER_EXIT_REFUSED);
-        stat_blocks = job->damon_stat && m->config->manager.damon_stat == DAMON_STAT_REFUSE;
+        stat_blocks = (job->knobs & KNOB_BIT(KNOB_DAMON_STAT)) &&
+                      m->config->manager.damon_stat == DAMON_STAT_REFUSE;
         if (job->exclusive || stat_blocks) {
                 const char *module = job->exclusive ? job->exclusive : "damon_stat";
 
                 return waits(m) ? manager_rest(m, PHASE_WAITING, report_exclusive(module, true))
                                 : refuse(m, report_exclusive(module, false), MANAGER_EXIT_REFUSED);
         }
-        r = manager_claim(m,
-                          ours ? job->tree.n_kdamonds : slices_count_slots(m->config, m->topology),
-                          job->damon_stat);
+        knobs = job->knobs & wanted_knobs(m->config);
+        r = manager_claim(
+                m, ours ? job->tree.n_kdamonds : slices_count_slots(m->config, m->topology), knobs);
         if (r < 0) {
                 manager_say_errno(m, LOG_ERR, r, "Failed to record what is ours, touching nothing");
                 return manager_stop(m, MANAGER_EXIT_FAILURE);
@@ -144,13 +173,9 @@ void manager_prepared(Manager *m, Job *job) {
                 next->adopt = ours;
                 next->n_kdamonds = slices_count_slots(m->config, m->topology);
                 next->nids = manager_nids(m);
-                if (job->damon_stat)
-                        r = op_list_add(&next->ops, OP_KNOB, OP_NO_KDAMOND, "N", "%s",
-                                        DAMONFS_STAT_ENABLED);
+                turn_knobs(m, next, knobs);
         }
         m->phase = PHASE_STAGING;
-        if (job->damon_stat)
-                manager_say(m, report_knob(DAMONFS_STAT_ENABLED, "Y", "N"));
         manager_post(m, next);
 }
 
@@ -166,6 +191,7 @@ void manager_staged(Manager *m, Job *job) {
                 return manager_stop(m, MANAGER_EXIT_FAILURE);
         }
         m->caps = job->caps;
+        m->record.knobs &= wanted_knobs(m->config);
         m->has_memory = job->sample.has_memory;
         m->n_writes = 0;
         m->adopted = job->adopt && !m->ready;

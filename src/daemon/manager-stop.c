@@ -29,9 +29,11 @@ void manager_give_back(Manager *m) {
         if (job) {
                 job->caps = m->caps;
                 r = diff_release(&m->present, &job->ops);
-                if (r >= 0 && m->record.restore_damon_stat)
-                        r = op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND, "Y", "%s",
-                                        DAMONFS_STAT_ENABLED);
+                for (Knob knob = 0; r >= 0 && knob < _KNOB_MAX; knob++)
+                        if (m->record.knobs & KNOB_BIT(knob))
+                                r = op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND,
+                                                knob_info(knob)->theirs, "%s",
+                                                knob_info(knob)->path);
         }
         if (r < 0) {
                 manager_say_errno(m, LOG_ERR, r, "Failed to give back what is ours");
@@ -65,11 +67,12 @@ void manager_released(Manager *m, Job *job) {
         }
         if (m->present.n_kdamonds > 0)
                 manager_say(m, report_released(&m->record.ledger));
-        if (m->record.restore_damon_stat)
-                manager_say(m, report_knob_restored(DAMONFS_STAT_ENABLED, "Y"));
+        for (Knob knob = 0; knob < _KNOB_MAX; knob++)
+                if (m->record.knobs & KNOB_BIT(knob))
+                        manager_say(m, report_knob_restored(knob_info(knob)));
         damon_tree_done(&m->present);
         m->record.n_kdamonds = 0;
-        m->record.restore_damon_stat = false;
+        m->record.knobs = 0;
         if (!m->stopping) {
                 m->has_decision = false;
                 m->decide_state = (DecideState){};
@@ -105,7 +108,7 @@ void manager_stop_step(Manager *m) {
                 manager_say(m, report_kept_running(&m->present));
                 return finish(m);
         }
-        if (owns || m->record.restore_damon_stat)
+        if (owns || m->record.knobs)
                 return manager_give_back(m);
         finish(m);
 }

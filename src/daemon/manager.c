@@ -136,6 +136,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
                 job->caps = m->caps;
                 job->nids = manager_nids(m);
                 job->what = m->decision.settled ? SCRAPE_ALL : SCRAPE_COUNTERS;
+                strcpy(job->pressure_group, m->config->guard.pressure_group);
                 if (!full && sample_copy_nodes(&m->sample, &job->floors) < 0)
                         job->kind = JOB_SCRAPE;
         }
@@ -219,6 +220,7 @@ static void manager_done(Manager *m) {
         record_done(&m->record);
         sample_done(&m->sample);
         stats_done(&m->stats);
+        guard_done(&m->guard);
         ledger_done(&m->reported);
         free(m->tracks);
         free(m->verdicts);
@@ -244,6 +246,10 @@ static int manager_main(const ManagerParams *params, bool release_only, int *ret
                 manager_say_errno(&m, LOG_WARNING, r,
                                   "The record of an earlier run is of no use, going on "
                                   "without");
+        r = guard_restore(&m.guard, m.record.written_bytes, m.record.n_written,
+                          m.record.written_at_us);
+        if (r < 0)
+                return r;
         r = ledger_copy(&m.record.ledger, &m.reported);
         if (r < 0)
                 return r;

@@ -245,7 +245,7 @@ static const struct {
         {KDAMONDS "/0/contexts/0/addr_unit", DAMON_CAP_ADDR_UNIT},
         {KDAMONDS "/0/contexts/0/pause", DAMON_CAP_PAUSE},
         {KDAMONDS "/0/refresh_ms", DAMON_CAP_REFRESH},
-        {DAMONFS_STAT_ENABLED, DAMON_CAP_STAT},
+        {"sys/module/damon_stat/parameters/enabled", DAMON_CAP_STAT},
 };
 
 /* What a tree without goals or filters can't show comes with another file of the same release:

@@ -22,6 +22,7 @@ static void json_freep(json_object **object) {
 
 void record_done(Record *record) {
         free(record->kdamonds);
+        free(record->written_bytes);
         ledger_done(&record->ledger);
         *record = (Record){};
 }
@@ -80,6 +81,10 @@ static int replace_file(const char *dir, const char *name, mode_t mode, json_obj
         if (r < 0)
                 (void) unlinkat(dir_fd, temporary, 0); /* the first error is the one to tell */
         return r;
+}
+
+static void put_bool(json_object *object, const char *key, bool value) {
+        (void) json_object_object_add(object, key, json_object_new_boolean(value));
 }
 
 static void put_u64(json_object *object, const char *key, uint64_t value) {
@@ -142,13 +147,18 @@ static void put_counters(json_object *o, const SchemeCounters *c) {
 
 int runfile_write_record(const char *dir, const Record *record) {
         _cleanup_(json_freep) json_object *root = json_object_new_object();
-        json_object *kdamonds;
+        json_object *kdamonds, *written;
 
         if (!root)
                 return -ENOMEM;
         put_int(root, "version", 1);
-        (void) json_object_object_add(root, "restore_damon_stat",
-                                      json_object_new_boolean(record->restore_damon_stat));
+        for (Knob knob = 0; knob < _KNOB_MAX; knob++)
+                put_bool(root, knob_info(knob)->name, record->knobs & KNOB_BIT(knob));
+        put_u64(root, "written_at_us", record->written_at_us);
+        written = put_new(root, "written_bytes", json_object_new_array());
+        for (size_t i = 0; i < record->n_written; i++)
+                (void) json_object_array_add(written,
+                                             json_object_new_uint64(record->written_bytes[i]));
         kdamonds = put_new(root, "kdamonds", json_object_new_array());
         for (size_t i = 0; i < record->n_kdamonds; i++) {
                 json_object *o = append_object(kdamonds), *schemes;
@@ -260,7 +270,7 @@ int runfile_read_record(const char *dir, Record *ret) {
         _cleanup_(json_freep) json_object *root = NULL;
         _cleanup_(record_done) Record record = {};
         _cleanup_(freep) char *text = NULL;
-        json_object *kdamonds, *value;
+        json_object *kdamonds, *written, *value;
         size_t n;
         int r;
 
@@ -270,8 +280,19 @@ int runfile_read_record(const char *dir, Record *ret) {
         root = json_tokener_parse(text);
         if (!json_object_is_type(root, json_type_object) || get_int(root, "version") != 1)
                 return -EBADMSG;
-        record.restore_damon_stat = json_object_object_get_ex(root, "restore_damon_stat", &value) &&
-                                    json_object_get_boolean(value);
+        for (Knob knob = 0; knob < _KNOB_MAX; knob++)
+                if (json_object_object_get_ex(root, knob_info(knob)->name, &value) &&
+                    json_object_get_boolean(value))
+                        record.knobs |= KNOB_BIT(knob);
+        record.written_at_us = get_u64(root, "written_at_us");
+        written = get_array(root, "written_bytes", NODES_MAX, &n);
+        record.written_bytes = calloc(MAX(n, (size_t) 1), sizeof(*record.written_bytes));
+        if (!record.written_bytes)
+                return -ENOMEM;
+        record.n_written = n;
+        for (size_t i = 0; i < n; i++)
+                record.written_bytes[i] =
+                        json_object_get_uint64(json_object_array_get_idx(written, i));
         kdamonds = get_array(root, "kdamonds", DAMON_KDAMONDS_MAX, &n);
         record.kdamonds = calloc(MAX(n, (size_t) 1), sizeof(*record.kdamonds));
         if (!record.kdamonds)

@@ -168,3 +168,22 @@ int scrape_full(Sysfs *sysfs, const NodeSet *nids, uint32_t caps, ScrapeWhat wha
         sample = (Sample){};
         return 0;
 }
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345", then "full ..." (kernel/sched/psi.c) */
+void scrape_pressure(Sysfs *sysfs, const char *group, Sample *sample) {
+        char path[PATHF_MAX], buf[1024], *total, *end;
+
+        if (*group)
+                (void) pathf(path, "sys/fs/cgroup/%s/memory.pressure", group);
+        else
+                (void) pathf(path, "proc/pressure/memory");
+        if (sysfs_read(sysfs, path, buf, sizeof(buf)) < 0)
+                return;
+        total = strncmp(buf, "some ", 5) == 0 ? strstr(buf, "total=") : NULL;
+        if (!total)
+                return;
+        total += strlen("total=");
+        end = total + strspn(total, "0123456789");
+        *end = '\0';
+        sample->has_pressure = parse_u64(total, &sample->pressure_us) >= 0;
+}

@@ -37,9 +37,12 @@ static const char *const arguments[_CONFIG_TYPE_MAX] = {
         [CONFIG_TYPE_HEADROOM] = "auto | size | ratio",
         [CONFIG_TYPE_DESTINATION] = "auto | none | nodes",
         [CONFIG_TYPE_NODES] = "nodes",
+        [CONFIG_TYPE_BUDGET] = "none | size",
+        [CONFIG_TYPE_CGROUP] = "cgroup",
         [CONFIG_TYPE_AT_EXIT] = "restore | keep",
         [CONFIG_TYPE_FOREIGN_KDAMONDS] = "refuse | wait",
         [CONFIG_TYPE_DAMON_STAT] = "suspend | refuse",
+        [CONFIG_TYPE_RECLAIM_DEMOTION] = "enable | leave",
 };
 
 static char *read_file(const char *path) {

@@ -123,6 +123,8 @@ static const struct Row {
          "is out of range; expected nodes 0 to 1023"},
         {"Policy", "Kdamonds", "4", "all", "x", "0", "65",
          "is not a number; expected 'auto' or e.g. '16'", "is out of range; expected 1 to 64"},
+        {"Policy", "DailyWriteBudget", "10G", "much", "10G/s", "1K", "1025T",
+         "is not a budget; expected 'none' or e.g. '500G'", "is out of range; expected 1M to 1P"},
         {"Tier fast", "Nodes", "0-1", "auto", "0,,1", NULL, "1024",
          "is not a node list; expected e.g. '0-3,7'", "is out of range; expected nodes 0 to 1023"},
         {"Monitoring", "SampleInterval", "10ms", "short", "5", "999us", "1s 1us",
@@ -143,6 +145,12 @@ static const struct Row {
          "is not a number; expected 'auto' or e.g. '16'", "is out of range; expected 3 to 1000000"},
         {"Monitoring", "MaxRegions", "1000000", "many", "1e3", "0", "4294967296",
          "is not a number; expected 'auto' or e.g. '16'", "is out of range; expected 3 to 1000000"},
+        {"Guard", "PressureLimit", "0", "much", "4", NULL, "101%",
+         "is not a ratio; expected e.g. '5%'", "is out of range; expected 0 to 100%"},
+        {"Guard", "PressureCgroup", "a.slice/b.service", "/a", "a/../b", NULL, NULL,
+         "is not a control group; expected e.g. 'system.slice/db.service'", NULL},
+        {"Guard", "PingPong", "no", "maybe", "2", NULL, NULL,
+         "is not a boolean; expected 'yes' or 'no'", NULL},
         {"Manager", "Interval", "1min", "5x", "5", "999ms", "2h",
          "is not a duration; expected e.g. '5s'", "is out of range; expected 1s to 1h"},
         {"Manager", "ReportInterval", "0", "often", "60", NULL, "2d",
@@ -155,6 +163,8 @@ static const struct Row {
          "is not a choice; expected 'refuse' or 'wait'", NULL},
         {"Manager", "DamonStat", "refuse", "restore", "no", NULL, NULL,
          "is not a choice; expected 'suspend' or 'refuse'", NULL},
+        {"Manager", "ReclaimDemotion", "leave", "disable", "no", NULL, NULL,
+         "is not a choice; expected 'enable' or 'leave'", NULL},
 };
 
 static const char *section_of(const struct Row *row) {
@@ -716,6 +726,8 @@ static void assert_policy_equal(const Policy *a, const Policy *b) {
         assert_true(nodeset_equal(&a->promote_to, &b->promote_to));
         assert_int_equal(a->demote_to_mode, b->demote_to_mode);
         assert_true(nodeset_equal(&a->demote_to, &b->demote_to));
+        assert_int_equal(a->kdamonds, b->kdamonds);
+        assert_int_equal(a->write_budget_bytes, b->write_budget_bytes);
 }
 
 static void assert_config_equal(const Config *a, const Config *b) {
@@ -740,6 +752,11 @@ static void assert_config_equal(const Config *a, const Config *b) {
         assert_int_equal(a->manager.at_exit, b->manager.at_exit);
         assert_int_equal(a->manager.foreign_kdamonds, b->manager.foreign_kdamonds);
         assert_int_equal(a->manager.damon_stat, b->manager.damon_stat);
+        assert_int_equal(a->manager.cpu_share_bp, b->manager.cpu_share_bp);
+        assert_int_equal(a->manager.reclaim_demotion, b->manager.reclaim_demotion);
+        assert_int_equal(a->guard.pressure_limit_bp, b->guard.pressure_limit_bp);
+        assert_string_equal(a->guard.pressure_group, b->guard.pressure_group);
+        assert_int_equal(a->guard.ping_pong, b->guard.ping_pong);
 }
 
 static uint64_t next_random(uint64_t *seed) {
@@ -778,6 +795,8 @@ static Policy random_policy(uint64_t *seed) {
                 .promote_min_age_us = between(seed, 0, 86400 * SEC_US),
                 .demote_min_age_us = between(seed, 0, 100) * SEC_US,
                 .young_filter = between(seed, 0, 1),
+                .kdamonds = (uint32_t) between(seed, 0, 64),
+                .write_budget_bytes = between(seed, 0, 1) * between(seed, 1, 1 << 30) << 20,
         };
 
         if (p.headroom_mode == HEADROOM_BYTES)
@@ -826,6 +845,12 @@ static Config *random_config(uint64_t *seed) {
         config->manager.at_exit = (AtExit) between(seed, 0, 1);
         config->manager.foreign_kdamonds = (ForeignKdamonds) between(seed, 0, 1);
         config->manager.damon_stat = (DamonStat) between(seed, 0, 1);
+        config->manager.cpu_share_bp = (uint32_t) between(seed, 0, 10000);
+        config->manager.reclaim_demotion = (ReclaimDemotion) between(seed, 0, 1);
+        config->guard.pressure_limit_bp = (uint32_t) between(seed, 0, 10000);
+        config->guard.ping_pong = between(seed, 0, 1);
+        if (between(seed, 0, 1))
+                strcpy(config->guard.pressure_group, "machine.slice/x");
         return config;
 }
 

@@ -36,7 +36,7 @@ static void log_write(void *userdata, const char *path, const char *value, int r
         (void) result;
         m->n_writes++;
         if (strncmp(path, DAMON_KDAMONDS_DIR "/", strlen(DAMON_KDAMONDS_DIR) + 1) != 0 &&
-            strcmp(path, DAMONFS_STAT_ENABLED) != 0)
+            strcmp(path, knob_info(KNOB_DAMON_STAT)->path) != 0)
                 m->n_stray++;
 }
 
@@ -105,9 +105,9 @@ static void stage(Machine *m, bool adopt) {
 
         job->n_kdamonds = slices_count_slots(m->config, m->topology);
         job->adopt = adopt;
-        if (sysfs_exists(m->sysfs, DAMONFS_STAT_ENABLED))
+        if (sysfs_exists(m->sysfs, knob_info(KNOB_DAMON_STAT)->path))
                 assert_int_equal(op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND, "N", "%s",
-                                             DAMONFS_STAT_ENABLED),
+                                             knob_info(KNOB_DAMON_STAT)->path),
                                  0);
         job_run(job, m->sysfs);
         assert_int_equal(job->result, 0);
@@ -147,9 +147,9 @@ static void release_tree(Machine *m) {
         _cleanup_(job_freep) Job *job = run(m, JOB_APPLY);
 
         assert_int_equal(diff_release(&m->present, &job->ops), 0);
-        if (sysfs_exists(m->sysfs, DAMONFS_STAT_ENABLED))
+        if (sysfs_exists(m->sysfs, knob_info(KNOB_DAMON_STAT)->path))
                 assert_int_equal(op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND, "Y", "%s",
-                                             DAMONFS_STAT_ENABLED),
+                                             knob_info(KNOB_DAMON_STAT)->path),
                                  0);
         job_run(job, m->sysfs);
         assert_int_equal(job->result, 0);
@@ -300,7 +300,7 @@ static void test_exclusive_modules(void **state) {
         job_run(job, m.sysfs);
         assert_int_equal(job->result, 0);
         assert_string_equal(job->exclusive, "damon_reclaim");
-        assert_true(job->damon_stat);
+        assert_true(job->knobs & KNOB_BIT(KNOB_DAMON_STAT));
         machine_done(&m);
 }
 

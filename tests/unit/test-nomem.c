@@ -343,9 +343,9 @@ static Event *nth_report(const Machine *m, unsigned n) {
         case 8:
                 return report_verdict_end(scheme, 0, VERDICT_ENDED, 1);
         case 9:
-                return report_knob("a", "b", "c");
+                return report_knob(knob_info(KNOB_DAMON_STAT));
         case 10:
-                return report_knob_restored("a", "b");
+                return report_knob_restored(knob_info(KNOB_DAMON_STAT));
         case 11:
                 return report_foreign(&tree, true);
         case 12:
@@ -364,12 +364,19 @@ static Event *nth_report(const Machine *m, unsigned n) {
                 return report_released(&ledger);
         case 19:
                 return report_idle(m->topology);
+        case 20:
+                return report_slices(&m->decision.nodes[0], &m->decision.nodes[1]);
+        case 21:
+        case 22:
+        case 23:
+        case 24:
+                return report_guard(m->topology, &(GuardEvent){.kind = (GuardKind) (n - 21)});
         default:
                 return NULL;
         }
 }
 
-#define N_REPORTS 20
+#define N_REPORTS 25
 
 typedef struct ReportStep {
         const Machine *machine;

@@ -150,6 +150,53 @@ static void test_running(void **state) {
         fixture_done(&f);
 }
 
+static void test_guard(void **state) {
+        static const struct {
+                GuardEvent event;
+                int priority;
+                const char *text;
+        } cases[] = {
+                {{.kind = GUARD_PRESSURE,
+                  .nid = -1,
+                  .level = 2,
+                  .numbers = {234, 100},
+                  .period_us = 5000000},
+                 LOG_WARNING,
+                 "waited for memory 23.4% of the last 5 s (limit 10.0%): promotion slows down to "
+                 "1/4"},
+                {{.kind = GUARD_PRESSURE, .nid = -1, .before = 1, .numbers = {0, 100}},
+                 LOG_NOTICE,
+                 "promotion is at full speed again"},
+                {{.kind = GUARD_FAILURES,
+                  .nid = 0,
+                  .level = 1,
+                  .numbers = {64 * MIB, MIB},
+                  .period_us = 5000000},
+                 LOG_WARNING,
+                 "Of 64 MiB that node 0 wanted to demote in 5 s, 1 MiB found a place: that slows "
+                 "down to 1/2"},
+                {{.kind = GUARD_PING_PONG,
+                  .nid = 0,
+                  .level = 1,
+                  .numbers = {64 * MIB, MIB},
+                  .period_us = 20000000,
+                  .min_age_us = 5000000},
+                 LOG_WARNING,
+                 "Node 0 took 64 MiB in and gave 1 MiB away in 20 s: only memory idle for 5 s"},
+                {{.kind = GUARD_BUDGET, .nid = -1, .tier = 1, .level = 1, .numbers = {GIB, GIB}},
+                 LOG_WARNING,
+                 "Tier 1 (1) was written 1 GiB of its daily budget of 1 GiB: nothing moves there"},
+        };
+        Fixture f = fixture_new(2, NULL);
+
+        (void) state;
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+                check(report_guard(f.topology, &cases[i].event), cases[i].priority,
+                      cases[i].event.level > 0 ? MESSAGE_BACKOFF : MESSAGE_BACKOFF_END,
+                      cases[i].text, FIELDS("REASON", guard_kind_to_string(cases[i].event.kind)));
+        fixture_done(&f);
+}
+
 static void test_others(void **state) {
         DamonKdamond kdamonds[2] = {{.on = false}, {.on = true, .pid = 99}};
         DamonTree tree = {.kdamonds = kdamonds, .n_kdamonds = 2};
@@ -188,10 +235,13 @@ static void test_others(void **state) {
         check(report_exclusive("damon_reclaim", true), LOG_NOTICE, MESSAGE_EXCLUSIVE, "waiting",
               NULL);
         check(report_unsupported("no DAMON"), LOG_ERR, MESSAGE_UNSUPPORTED, "no DAMON", NULL);
-        check(report_knob("sys/k", "Y", "N"), LOG_NOTICE, MESSAGE_KNOB, "'/sys/k' from Y to N",
-              FIELDS("PATH", "/sys/k", "BEFORE", "Y", "VALUE", "N"));
-        check(report_knob_restored("sys/k", "Y"), LOG_INFO, MESSAGE_KNOB_RESTORED, "'/sys/k' to Y",
-              FIELDS("VALUE", "Y"));
+        check(report_knob(knob_info(KNOB_DAMON_STAT)), LOG_NOTICE, MESSAGE_KNOB,
+              "enabled' from Y to N for as long as we run, since DAMON_STAT",
+              FIELDS("PATH", "/sys/module/damon_stat/parameters/enabled", "BEFORE", "Y", "VALUE",
+                     "N"));
+        check(report_knob_restored(knob_info(KNOB_RECLAIM_DEMOTION)), LOG_INFO,
+              MESSAGE_KNOB_RESTORED, "'/sys/kernel/mm/numa/demotion_enabled' to false",
+              FIELDS("VALUE", "false"));
         check(report_write_failed(&op, -EINVAL, "a hint", "retrying"), LOG_ERR,
               MESSAGE_WRITE_FAILED, "Failed to write '5' to '/sys/x' (a hint), retrying: Invalid",
               FIELDS("PATH", "/sys/x", "VALUE", "5", "ERRNO", "22", "KDAMOND", "1"));
@@ -274,10 +324,10 @@ static void test_catalog(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_start),       cmocka_unit_test(test_pair_of_unknown_nodes),
-                cmocka_unit_test(test_running),     cmocka_unit_test(test_others),
-                cmocka_unit_test(test_status_line), cmocka_unit_test(test_catalog),
-                cmocka_unit_test(test_man_page),
+                cmocka_unit_test(test_start),   cmocka_unit_test(test_pair_of_unknown_nodes),
+                cmocka_unit_test(test_running), cmocka_unit_test(test_guard),
+                cmocka_unit_test(test_others),  cmocka_unit_test(test_status_line),
+                cmocka_unit_test(test_catalog), cmocka_unit_test(test_man_page),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static void test_record_round_trip(void **state) {
                               {.qt_exceeds = 2, .sz_passed = 3, .nr_tried = 5, .nr_applied = 6}}},
                 {.pid = -1},
         };
-        Record record = {.kdamonds = kdamonds, .n_kdamonds = 2, .restore_damon_stat = true};
+        Record record = {
+                .kdamonds = kdamonds, .n_kdamonds = 2, .knobs = KNOB_BIT(KNOB_RECLAIM_DEMOTION)};
         _cleanup_(record_done) Record back = {};
         LedgerPair *pair;
         struct stat st;
@@ -49,7 +50,7 @@ static void test_record_round_trip(void **state) {
         assert_int_equal(stat(file, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
         assert_int_equal(runfile_read_record(dir, &back), 0);
-        assert_true(back.restore_damon_stat);
+        assert_int_equal(back.knobs, KNOB_BIT(KNOB_RECLAIM_DEMOTION));
         assert_int_equal(back.n_kdamonds, 2);
         assert_int_equal(back.kdamonds[0].pid, 7);
         assert_int_equal(back.kdamonds[1].pid, -1);
