@@ -287,7 +287,7 @@ static int parse_cgroup_key(const ConfigKeyInfo *key, const char *value, void *b
         if (strlen(value) >= CGROUP_MAX)
                 return -ERANGE;
 
-        strcpy(field(base, key->offset), value);
+        memcpy(field(base, key->offset), value, strlen(value) + 1);
         return 0;
 }
 

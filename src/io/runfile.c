@@ -360,6 +360,45 @@ static void put_topology(json_object *root, const StatusView *view) {
         }
 }
 
+static void put_track(json_object *array, GuardKind kind, int nid, const GuardTrack *track) {
+        json_object *o;
+
+        if (track->level == 0)
+                return;
+        o = append_object(array);
+        put_string(o, "reason", guard_kind_to_string(kind));
+        if (nid >= 0)
+                put_int(o, "node", nid);
+        put_u64(o, "level", track->level);
+        put_u64(o, "since_us", track->changed_us);
+}
+
+/* What is held back now; empty is good. */
+static void put_guard(json_object *root, const StatusView *view) {
+        json_object *backoffs = put_new(root, "backoffs", json_object_new_array());
+        json_object *budgets = put_new(root, "written", json_object_new_array());
+        const Guard *guard = view->guard;
+
+        put_track(backoffs, GUARD_PRESSURE, -1, &guard->pressure);
+        for (size_t i = 0; i < guard->n_nodes; i++) {
+                const GuardNode *node = &guard->nodes[i];
+
+                for (Direction direction = 0; direction < _DIRECTION_MAX; direction++)
+                        put_track(backoffs, GUARD_FAILURES, node->nid, &node->failures[direction]);
+                put_track(backoffs, GUARD_PING_PONG, node->nid, &node->ping_pong);
+        }
+        for (size_t i = 0; i < guard->n_tiers; i++) {
+                json_object *o;
+
+                if (guard->tiers[i].written_bytes == 0)
+                        continue;
+                o = append_object(budgets);
+                put_u64(o, "tier", i);
+                put_u64(o, "bytes", guard->tiers[i].written_bytes);
+                put_bool(o, "spent", guard->tiers[i].spent);
+        }
+}
+
 static void put_kdamonds(json_object *root, const StatusView *view) {
         json_object *kdamonds = put_new(root, "kdamonds", json_object_new_array());
         json_object *schemes = put_new(root, "schemes", json_object_new_array());
@@ -422,6 +461,8 @@ int runfile_write_status(const char *dir, const StatusView *view) {
                 put_topology(root, view);
         if (view->plan)
                 put_kdamonds(root, view);
+        if (view->guard)
+                put_guard(root, view);
         if (view->ledger) {
                 json_object *totals = put_new(root, "totals", json_object_new_object());
 

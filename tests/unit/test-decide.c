@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/guard.h"
 #include "machine.h"
 
 #define SECOND (UINT64_C(1000000))
@@ -314,6 +315,96 @@ static void test_slack(void **state) {
         fixture_done(&f);
 }
 
+/* A node whose kdamond is the limit gets more of them, and keeps them over a reload. */
+static void test_slices(void **state) {
+        static const char *const lines[] = {"Manager.CpuShare=100%", NULL};
+        Verdict verdicts[8 * DAMON_SCHEMES_MAX] = {VERDICT_CPU_LIMITED};
+        KdamondStats kdamonds[8] = {};
+        Fixture f = fixture_new(CAPS_7_3, 8 * GIB, lines);
+        DamonKdamond slots[8] = {[0] = {.on = true}, [1] = {.on = true}, [4] = {.on = true}};
+        DamonTree present = {.kdamonds = slots, .n_kdamonds = 8};
+        Stats stats = {.kdamonds = kdamonds, .n_kdamonds = 8, .window_us = 5 * SECOND};
+        Decision d[4] = {};
+
+        (void) state;
+        f.topology->n_cpus = 8;
+        skip_stages(&f);
+        for (size_t i = 0; i < ELEMENTSOF(d); i++) {
+                _cleanup_(sample_done) Sample sample =
+                        machine_sample(f.topology, (i + 1) * 5 * SECOND, GIB, MIB);
+                DecideInput input = {
+                        .config = f.config,
+                        .topology = f.topology,
+                        .caps = f.caps,
+                        .sample = &sample,
+                        .stats = &stats,
+                        .verdicts = verdicts,
+                        .now_us = sample.now_us,
+                };
+
+                /* The last one comes after a reload: nothing was decided before, but two run. */
+                input.present = i == 3 ? &present : NULL;
+                sample.full = i < 3;
+                assert_int_equal(decide(&input, &f.state, i > 0 && i < 3 ? &d[i - 1] : NULL, &d[i]),
+                                 0);
+                assert_int_equal(d[i].n_slots, 8);
+                assert_int_equal(d[i].nodes[1].first_slot, 4);
+                assert_int_equal(d[i].nodes[1].slices.n_slices, 1);
+        }
+        assert_int_equal(d[0].nodes[0].slices.n_slices, 1);
+        assert_int_equal(d[1].nodes[0].slices.n_slices, 2);
+        assert_int_equal(d[2].nodes[0].slices.n_slices, 2);
+        assert_false(decision_equal(&d[0], &d[1]));
+        assert_int_equal(d[3].nodes[0].slices.n_slices, 2);
+        for (size_t i = 0; i < ELEMENTSOF(d); i++)
+                decision_done(&d[i]);
+        fixture_done(&f);
+}
+
+/* What the guard holds back shows in quotas and ages, with every kernel. */
+static void test_guard(void **state) {
+        const uint32_t caps[] = {CAPS_6_12, CAPS_7_3};
+
+        (void) state;
+        for (size_t c = 0; c < ELEMENTSOF(caps); c++) {
+                Fixture f = fixture_new(caps[c], 64 * GIB, NULL);
+                _cleanup_(sample_done) Sample sample =
+                        machine_sample(f.topology, SECOND, 100 * MIB, 10 * MIB);
+                GuardNode nodes[] = {{.nid = 0, .ping_pong = {.level = 2}}, {.nid = 1}};
+                GuardTier tiers[2] = {};
+                Guard guard = {.pressure = {.level = 2},
+                               .nodes = nodes,
+                               .n_nodes = 2,
+                               .tiers = tiers,
+                               .n_tiers = 2};
+                DecideInput input = {
+                        .config = f.config,
+                        .topology = f.topology,
+                        .caps = f.caps,
+                        .sample = &sample,
+                        .now_us = SECOND,
+                };
+                _cleanup_(decision_done) Decision free = {}, held = {}, closed = {};
+
+                skip_stages(&f);
+                assert_int_equal(decide(&input, &f.state, NULL, &free), 0);
+                input.guard = &guard;
+                assert_int_equal(decide(&input, &f.state, NULL, &held), 0);
+                assert_int_equal(held.nodes[1].promote.quota_bytes,
+                                 free.nodes[1].promote.quota_bytes / 4);
+                assert_true(held.nodes[1].promote.held_back);
+                assert_int_equal(free.nodes[0].demote.age_min, 0);
+                assert_int_equal(held.nodes[0].demote.age_min, 200); /* 20 s of 100 ms */
+                assert_int_equal(held.nodes[0].demote.quota_bytes,
+                                 free.nodes[0].demote.quota_bytes);
+                assert_true(held.nodes[0].demote.open);
+                tiers[1].spent = true;
+                assert_int_equal(decide(&input, &f.state, NULL, &closed), 0);
+                assert_false(closed.nodes[0].demote.open);
+                fixture_done(&f);
+        }
+}
+
 static void test_missing_node(void **state) {
         Fixture f = fixture_new(CAPS_7_3, GIB, NULL);
         Sample sample = {.now_us = SECOND};
@@ -396,6 +487,8 @@ int main(void) {
                 cmocka_unit_test(test_daemon_closes_the_loop),
                 cmocka_unit_test(test_changes_wait_for_aggregations),
                 cmocka_unit_test(test_stages),
+                cmocka_unit_test(test_slices),
+                cmocka_unit_test(test_guard),
                 cmocka_unit_test(test_no_filter_no_sweep),
                 cmocka_unit_test(test_slack),
                 cmocka_unit_test(test_missing_node),

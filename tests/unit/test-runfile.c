@@ -142,6 +142,9 @@ static void test_status(void **state) {
         assert_int_equal(plan_build(config, topology, CAPS_7_3, &decision, &plan, &text), 0);
         assert_int_equal(ledger_get(&ledger, DIRECTION_DEMOTE, 0, 1, &pair), 0);
         pair->applied_bytes = 4096;
+        GuardTier tiers[] = {{}, {.written_bytes = 77, .spent = true}};
+        GuardNode nodes[] = {{.nid = 3, .ping_pong = {.level = 2, .changed_us = 9}}};
+        Guard guard = {.nodes = nodes, .n_nodes = 1, .tiers = tiers, .n_tiers = 2};
         StatusView view = {
                 .state = "running",
                 .caps = CAPS_7_3,
@@ -151,6 +154,7 @@ static void test_status(void **state) {
                 .sample = &sample,
                 .stats = &stats,
                 .ledger = &ledger,
+                .guard = &guard,
                 .verdicts = verdicts,
         };
         assert_int_equal(runfile_write_status(testroot_path(root), &view), 0);
@@ -160,6 +164,14 @@ static void test_status(void **state) {
         assert_non_null(json);
         assert_string_equal(json_object_get_string(json_object_object_get(json, "state")),
                             "running");
+        o = json_object_object_get(json, "backoffs");
+        assert_int_equal(json_object_array_length(o), 1);
+        o = json_object_array_get_idx(o, 0);
+        assert_string_equal(json_object_get_string(json_object_object_get(o, "reason")),
+                            "ping-pong");
+        assert_int_equal(json_object_get_int(json_object_object_get(o, "node")), 3);
+        o = json_object_array_get_idx(json_object_object_get(json, "written"), 0);
+        assert_int_equal(json_object_get_int(json_object_object_get(o, "bytes")), 77);
         o = json_object_object_get(json, "totals");
         assert_int_equal(json_object_get_int(json_object_object_get(o, "demoted_bytes")), 4096);
         o = json_object_array_get_idx(json_object_object_get(json, "schemes"), 0);
