@@ -68,6 +68,7 @@ typedef struct NodeDecision {
         uint32_t demote_free_bp; /* the same two in the kernel's terms */
         uint32_t promote_used_bp;
         bool headroom_raised; /* what was configured would have been out of reach */
+        uint64_t speed;       /* bytes per second of CPU time that a kdamond moves; 0: not known */
         size_t first_slot;    /* in the tree, if the node is monitored */
         unsigned n_slots;
         SliceState slices;
@@ -103,7 +104,7 @@ typedef struct DecideInput {
         const Topology *topology;
         uint32_t caps;
         const Sample *sample;    /* at least the nodes' memory */
-        const Stats *stats;      /* tuned intervals; may be empty */
+        const Stats *stats;      /* tuned intervals, CPU time, what moved; may be empty */
         const Verdict *verdicts; /* [slot * DAMON_SCHEMES_MAX + scheme] of a full sample, or NULL */
         const struct Guard *guard; /* NULL: nothing is held back */
         const DamonTree *present;  /* NULL or what runs: slices that are on stay so */

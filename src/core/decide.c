@@ -107,12 +107,52 @@ static uint32_t window_ms(const DecideInput *input) {
         return loop_is_in_kernel(input) ? DECIDE_WINDOW_KERNEL_MS : DECIDE_WINDOW_DAEMON_MS;
 }
 
-/* Bytes that a scheme which fills node @target may move in a window, when @n_sources share it. */
-static uint64_t quantum(const DecideInput *input, uint64_t rate, const NodeSample *target,
-                        size_t n_sources) {
+/* What one kdamond moves per second of its CPU time, looking at pages included: learnt whenever
+ * enough moved to tell, and followed only when it is off by a quarter. */
+#define SPEED_LEAST_BYTES (UINT64_C(64) << 20)
+#define SPEED_LEAST_CPU_US (UINT64_C(100) * 1000)
+
+static void learn_speed(const DecideInput *input, const NodeDecision *before, NodeDecision *d) {
+        uint64_t bytes = 0, cpu_us = 0, speed;
+
+        d->speed = before ? before->speed : 0;
+        if (!input->sample->full || !input->stats || input->stats->window_us == 0)
+                return;
+        for (size_t k = d->first_slot;
+             k < MIN(d->first_slot + d->n_slots, input->stats->n_kdamonds); k++) {
+                const KdamondStats *kdamond = &input->stats->kdamonds[k];
+
+                cpu_us += kdamond->delta_cpu_us;
+                for (size_t s = 0; s < kdamond->n_schemes; s++)
+                        bytes += kdamond->schemes[s].delta.sz_applied;
+        }
+        if (bytes < SPEED_LEAST_BYTES || cpu_us < SPEED_LEAST_CPU_US)
+                return;
+        speed = mul_div(bytes, 1000000, cpu_us);
+        if (d->speed > 0)
+                speed = (d->speed * 3 + speed) / 4;
+        if (d->speed == 0 || speed > d->speed + d->speed / 4 || speed < d->speed - d->speed / 4)
+                d->speed = speed;
+}
+
+/* Bytes that the kdamonds of node @source can move in a window, with some room to prove that it is
+ * more. A quota beyond that would not speed anything up, but make each pass last for many windows
+ * and overshoot its goal. */
+static uint64_t capacity(const DecideInput *input, const NodeDecision *source) {
+        if (source->speed == 0)
+                return UINT64_MAX;
+        return mul_div(source->speed * 3 / 2, (uint64_t) window_ms(input) * source->slices.n_slices,
+                       1000);
+}
+
+/* Bytes that a scheme of @source which fills node @target may move in a window, when @n_sources
+ * share it. The operator's rate always is the end. */
+static uint64_t quantum(const DecideInput *input, uint64_t rate, const NodeDecision *source,
+                        const NodeSample *target, size_t n_sources) {
         uint64_t bytes = mul_div(rate, window_ms(input), 1000);
 
         bytes = MIN(bytes, target->total_bytes / QUANTUM_SHARE / MAX(n_sources, (size_t) 1));
+        bytes = MIN(bytes, capacity(input, source));
         return MAX(bytes, QUANTUM_MIN_BYTES);
 }
 
@@ -125,7 +165,8 @@ static size_t count_promoters(const Topology *topology, int target) {
 }
 
 /* What all promotion into the node may bring in one window. */
-static uint64_t inflow(const DecideInput *input, const NodeSample *target) {
+static uint64_t inflow(const DecideInput *input, const Decision *decision,
+                       const NodeSample *target) {
         const Topology *topology = input->topology;
         size_t n = count_promoters(topology, target->nid);
         uint64_t sum = 0;
@@ -133,14 +174,15 @@ static uint64_t inflow(const DecideInput *input, const NodeSample *target) {
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (topology->nodes[i].promote_to == target->nid)
                         sum += quantum(input, node_policy(input, &topology->nodes[i])->promote_rate,
-                                       target, n);
+                                       &decision->nodes[i], target, n);
         return sum;
 }
 
-static void decide_thresholds(const DecideInput *input, const TopologyNode *node,
-                              const NodeSample *sample, NodeDecision *d) {
+static void decide_thresholds(const DecideInput *input, const Decision *decision,
+                              const TopologyNode *node, const NodeSample *sample, NodeDecision *d) {
         const Policy *policy = node_policy(input, node);
-        uint64_t in = inflow(input, sample), total = MAX(sample->total_bytes, UINT64_C(1));
+        uint64_t in = inflow(input, decision, sample),
+                 total = MAX(sample->total_bytes, UINT64_C(1));
         uint64_t wanted = 0, least, bp;
 
         d->floor_bytes = sample->floor_bytes;
@@ -233,7 +275,7 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
                                        node->demote_to);
 
         d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
-        full = quantum(input, policy->demote_rate,
+        full = quantum(input, policy->demote_rate, d,
                        target->total_bytes < sample->total_bytes ? target : sample, 1);
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
         d->demote.held_back = guard_limit_holds_back(&limit);
@@ -266,7 +308,7 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
 
         d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
-        d->promote.quota_bytes = quantum(input, policy->promote_rate, target,
+        d->promote.quota_bytes = quantum(input, policy->promote_rate, d, target,
                                          count_promoters(input->topology, target->nid));
         d->promote.quota_bytes = MAX(d->promote.quota_bytes >> limit.shift, QUANTUM_MIN_BYTES);
         d->promote.held_back = guard_limit_holds_back(&limit);
@@ -398,21 +440,29 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
         d.n_slots = slices_count_slots(input->config, topology);
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
-                const NodeSample *sample = sample_find_node(input->sample, topology->nodes[i].nid);
-                const NodeDecision *before;
+                const TopologyNode *node = &topology->nodes[i];
+                const NodeDecision *before =
+                        previous ? decision_find_node(previous, node->nid) : NULL;
+
+                d.nodes[i].nid = node->nid;
+                d.nodes[i].n_slots = slices_slots(input->config, topology, node);
+                d.nodes[i].first_slot = first_slot;
+                first_slot += d.nodes[i].n_slots;
+                decide_slices(input, node, before, d.n_slots, &d.nodes[i]);
+                learn_speed(input, before, &d.nodes[i]);
+        }
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const TopologyNode *node = &topology->nodes[i];
+                const NodeSample *sample = sample_find_node(input->sample, node->nid);
+                const NodeDecision *before =
+                        previous ? decision_find_node(previous, node->nid) : NULL;
 
                 if (!sample)
                         return -ENODATA;
-                d.nodes[i].nid = topology->nodes[i].nid;
-                decide_thresholds(input, &topology->nodes[i], sample, &d.nodes[i]);
-                before = previous ? decision_find_node(previous, d.nodes[i].nid) : NULL;
+                decide_thresholds(input, &d, node, sample, &d.nodes[i]);
                 if (before)
                         keep_close_thresholds(before, &d.nodes[i]);
-                d.nodes[i].n_slots = slices_slots(input->config, topology, &topology->nodes[i]);
-                d.nodes[i].first_slot = first_slot;
-                first_slot += d.nodes[i].n_slots;
-                decide_slices(input, &topology->nodes[i], before, d.n_slots, &d.nodes[i]);
-                d.nodes[i].stage = decide_stage(input, state, &topology->nodes[i], &d.nodes[i]);
+                d.nodes[i].stage = decide_stage(input, state, node, &d.nodes[i]);
                 d.settled = d.settled && d.nodes[i].stage == NODE_STAGE_LIVE &&
                             d.nodes[i].slices.n_fresh == 0;
         }

@@ -361,6 +361,50 @@ static void test_slices(void **state) {
         fixture_done(&f);
 }
 
+/* The quota follows what a kdamond can do, never beyond the operator's rate. */
+static void test_learns_speed(void **state) {
+        KdamondStats kdamonds[2] = {{.n_schemes = 1, .delta_cpu_us = 2 * SECOND},
+                                    {.n_schemes = 1, .delta_cpu_us = 2 * SECOND}};
+        static const struct {
+                const char *name;
+                uint64_t applied; /* in two seconds of CPU time */
+                uint64_t quota;   /* per second */
+        } cases[] = {
+                {"too little to tell", 10 * MIB, 400 * MIB},
+                {"slow", 200 * MIB, 150 * MIB},
+                {"a little faster", 220 * MIB, 150 * MIB},
+                {"fast", 8 * GIB, 400 * MIB},
+        };
+        Fixture f = fixture_new(CAPS_7_3, 64 * GIB, NULL);
+        Decision before = {}, now;
+
+        (void) state;
+        skip_stages(&f);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_(sample_done) Sample sample =
+                        machine_sample(f.topology, (i + 1) * 5 * SECOND, GIB, MIB);
+                Stats stats = {.kdamonds = kdamonds, .n_kdamonds = 2, .window_us = 5 * SECOND};
+                DecideInput input = {
+                        .config = f.config,
+                        .topology = f.topology,
+                        .caps = f.caps,
+                        .sample = &sample,
+                        .stats = &stats,
+                        .now_us = sample.now_us,
+                };
+
+                sample.full = true;
+                kdamonds[1].schemes[0].delta.sz_applied = cases[i].applied;
+                assert_int_equal(decide(&input, &f.state, i > 0 ? &before : NULL, &now), 0);
+                assert_int_equal(now.nodes[1].promote.quota_bytes,
+                                 cases[i].quota * now.window_ms / 1000);
+                decision_done(&before);
+                before = now;
+        }
+        decision_done(&before);
+        fixture_done(&f);
+}
+
 /* What the guard holds back shows in quotas and ages, with every kernel. */
 static void test_guard(void **state) {
         const uint32_t caps[] = {CAPS_6_12, CAPS_7_3};
@@ -488,6 +532,7 @@ int main(void) {
                 cmocka_unit_test(test_changes_wait_for_aggregations),
                 cmocka_unit_test(test_stages),
                 cmocka_unit_test(test_slices),
+                cmocka_unit_test(test_learns_speed),
                 cmocka_unit_test(test_guard),
                 cmocka_unit_test(test_no_filter_no_sweep),
                 cmocka_unit_test(test_slack),
