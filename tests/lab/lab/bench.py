@@ -75,7 +75,8 @@ class Bench:
         self._kernel = kernels.fetch(options.kernel)
         self.result = Result(scenario.name, self._kernel.release, self.topology.name, self.contender.name,
                              seconds=self.seconds)
-        disks = [image.root_image(), product.disk(directory, self.contender.needs_product, options.build)]
+        disks = [image.root_image(), product.disk(directory, self.contender.needs_product, options.build,
+                                                   self.contender.tree())]
         self.guest = Guest(self._kernel, self.topology, disks, directory, self._on_line)
 
     # --- the workload ---

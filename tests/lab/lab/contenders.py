@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from . import peers
 
 if TYPE_CHECKING:
     from .bench import Bench
 
 UNIT = "damon-tierd.service"
+DAMON = "/sys/kernel/mm/damon/admin/kdamonds"
 
 
 class Contender:
@@ -17,6 +21,10 @@ class Contender:
     # What a scenario may demand of it; the others are only measured.
     must_succeed = False
     start_command = "true"
+
+    def tree(self) -> Path | None:
+        """Files that the guest needs for it."""
+        return None
 
     def started_at(self, bench: Bench) -> float | None:
         """When it was started, in seconds of uptime; None: when the start command was given."""
@@ -50,6 +58,35 @@ class NumaBalancing(Contender):
         return delta.get("pgpromote_success", 0) * bench.page_bytes, demoted * bench.page_bytes
 
 
+class MemTier(Contender):
+    """What users set up today: damo with the options of its script for memory tiers (scripts/mem_tier.sh)."""
+
+    name = "mem-tier"
+    # One kdamond per node. The script's quota is 200 MB a second, and it lets the kernel's default tuner work.
+    _NODE = ("--numa_node {node} --monitoring_intervals_goal 4% 3 5ms 10s --damos_action {action} {target} "
+             "--damos_access_rate {rate} --damos_apply_interval 1s --damos_quota_interval 1s --damos_quota_space 200MB "
+             "--damos_quota_goal {goal} 0 --damos_filter {filter} young ")
+    start_command = (
+        "f=/sys/module/damon_stat/parameters/enabled; [ ! -e $f ] || echo N >$f; PYTHONDONTWRITEBYTECODE=1 damo start "
+        + _NODE.format(node=0, action="migrate_cold", target=1, rate="0% 0%", goal="node_mem_free_bp 0.5%", filter="reject")
+        + _NODE.format(node=1, action="migrate_hot", target=0, rate="5% max", goal="node_mem_used_bp 99.7%", filter="allow")
+        + "--damos_nr_quota_goals 1 1 --damos_nr_filters 1 1 --nr_targets 1 1 --nr_schemes 1 1 --nr_ctxs 1 1"
+    )
+
+    def tree(self) -> Path | None:
+        return peers.damo()
+
+    def totals(self, bench: Bench) -> tuple[int | None, int | None]:
+        """By the schemes' counters, which the kernel fills in when asked."""
+        moved = []
+        for kdamond in (1, 0):
+            directory = f"{DAMON}/{kdamond}"
+            text = bench.guest.call(f"for n in $(seq 100); do echo update_schemes_stats >{directory}/state && break; sleep 0.05; "
+                                    f"done 2>/dev/null; cat {directory}/contexts/0/schemes/0/stats/sz_applied")[1]
+            moved.append(int(text) if text.strip().isdigit() else None)
+        return moved[0], moved[1]
+
+
 class Daemon(Contender):
     name = "damon-tierd"
     needs_product = True
@@ -65,4 +102,4 @@ class Daemon(Contender):
         return totals.get("promoted_bytes"), totals.get("demoted_bytes")
 
 
-BY_NAME = {contender.name: contender for contender in (Daemon(), Nothing(), NumaBalancing())}
+BY_NAME = {contender.name: contender for contender in (Daemon(), MemTier(), NumaBalancing(), Nothing())}

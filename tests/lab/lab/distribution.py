@@ -84,16 +84,17 @@ def retried(command: Sequence[str], cwd: Path | None = None) -> str:
 class PrivateApt:
     """An apt with its own sources, lists and cache; proxy and other settings stay the machine's.
 
-    It sees a release's main suite and its backports, the newest version of each package winning.
+    It sees a release's main suite and, unless told otherwise, its backports, the newest version of each package winning.
     """
 
-    def __init__(self, release: str) -> None:
+    def __init__(self, release: str, backports: bool = True) -> None:
         self.base = cache.root() / f"apt-{release}"
         (self.base / "lists/partial").mkdir(parents=True, exist_ok=True)
         (self.base / "archives/partial").mkdir(parents=True, exist_ok=True)
         (self.base / "empty").mkdir(exist_ok=True)
+        suites = (release, f"{release}-backports") if backports else (release,)
         mirror = sources()[0].uri
-        text = "".join(f"deb [signed-by={keyring()}] {mirror} {suite} main\n" for suite in (release, f"{release}-backports"))
+        text = "".join(f"deb [signed-by={keyring()}] {mirror} {suite} main\n" for suite in suites)
         listing = self.base / "sources.list"
         if not listing.exists() or listing.read_text(encoding="utf-8") != text:
             listing.write_text(text, encoding="utf-8")
@@ -104,7 +105,7 @@ class PrivateApt:
             "-o", f"Dir::State::lists={self.base}/lists", "-o", f"Dir::Cache={self.base}",
             "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none",
             # Backports are marked to be used on demand only; here they are what is wanted.
-            "-o", f"APT::Default-Release={release}-backports",
+            "-o", f"APT::Default-Release={suites[-1]}",
             # The machine's hooks have no business with the lab's downloads.
             "-o", "APT::Update::Post-Invoke-Success::=", "-o", "Dir::Log=/dev/null",
         ]

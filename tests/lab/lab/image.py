@@ -73,7 +73,7 @@ def _chosen_packages() -> list[str]:
     return chosen
 
 
-def _base_tree() -> Path:
+def base_tree() -> Path:
     """The unpacked Debian: slow to make, so it is kept apart from what changes more often."""
     packages = _chosen_packages()
     release = distribution.codename()
@@ -100,7 +100,7 @@ def _base_tree() -> Path:
 def root_image() -> Path:
     """The root disk that every guest starts from and none changes."""
     texts = [p.read_text(encoding="utf-8") for p in sorted(GUEST_FILES.iterdir())]
-    base = _base_tree()
+    base = base_tree()
     key = cache.digest(base.parent.name, ROOT_MIB, *MASKED, *texts, Path(__file__).read_text(encoding="utf-8"))
 
     def build(directory: Path) -> None:

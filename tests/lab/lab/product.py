@@ -13,6 +13,7 @@ from . import cache, image
 LAB = Path(__file__).resolve().parent.parent
 SOURCE = LAB.parent.parent
 DISK_MIB = 64
+PEER_DISK_MIB = 192
 
 # What runs in the guest beside the daemon: program -> files.
 PROGRAMS = {
@@ -61,7 +62,7 @@ def build_daemon(build: Path | None) -> Path:
     return directory
 
 
-def disk(directory: Path, daemon: bool, build: Path | None) -> Path:
+def disk(directory: Path, daemon: bool, build: Path | None, peer: Path | None = None) -> Path:
     """The second disk: a tree that the guest copies over its root before the scenario starts."""
     tree = directory / "product"
     lab = tree / "usr/lib/lab"
@@ -75,7 +76,9 @@ def disk(directory: Path, daemon: bool, build: Path | None) -> Path:
         contract = built / "tests/contract/test-contract"
         if contract.exists():
             shutil.copy(contract, lab / "test-contract")
+    if peer:
+        _execute(["cp", "-a", f"{peer}/.", str(tree)])
     target = directory / "product.img"
-    image.make_disk(tree, target, DISK_MIB, image.PRODUCT_LABEL)
+    image.make_disk(tree, target, PEER_DISK_MIB if peer else DISK_MIB, image.PRODUCT_LABEL)
     shutil.rmtree(tree)
     return target

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each verdict, provoked on a real kernel: the status says it, and the journal when it is trouble that lasts."""
+
+from __future__ import annotations
+
+import time
+
+from lab.bench import DAMON, Bench, ScenarioFailed
+from lab.contenders import UNIT
+from lab.scenario import Scenario
+
+CONFIG = "/etc/damon-tierd.conf"
+MANAGER = "[Manager]\nInterval=1s\n"
+STEP_S = 25
+
+
+class Verdicts(Scenario):
+    name = "verdicts"
+    summary = "each verdict is provoked, and told"
+    seconds = 20
+    # A kdamond is turned off behind the daemon's back.
+    expected_errors = ()
+
+    def setup(self, bench: Bench) -> None:
+        bench.place_hot_and_cold()
+
+    def _configure(self, bench: Bench, text: str) -> None:
+        bench.guest.write(CONFIG, MANAGER + text)
+        if bench.unit_property("ActiveState") == "active":
+            bench.guest.run(f"systemctl reload {UNIT}", timeout=120)
+
+    def _schemes(self, bench: Bench, direction: str) -> list[str]:
+        return [scheme.get("verdict", "") for scheme in bench.status().get("schemes", [])
+                if scheme["direction"] == direction]
+
+    def _expect(self, bench: Bench, direction: str, verdict: str, told: bool = False) -> None:
+        """Wait until the status says so, and the journal too if it should."""
+        deadline = time.monotonic() + STEP_S
+        seen: set[str] = set()
+        while True:
+            now = self._schemes(bench, direction)
+            seen |= set(now)
+            if verdict in now and (not told or self._was_told(bench, verdict)):
+                self.provoked.append(f"{direction} {verdict}")
+                return
+            if time.monotonic() > deadline:
+                what = "is not in the journal" if verdict in seen else f"was {', '.join(sorted(seen))} instead"
+                self.reasons.append(f"{direction} should be {verdict}, and {what}")
+                return
+            bench.wait(0.4)
+
+    def _was_told(self, bench: Bench, verdict: str) -> bool:
+        text = bench.guest.call(f"journalctl -b -u {UNIT} -o cat --no-pager DAMON_TIERD_REASON={verdict}")[1]
+        return verdict in text
+
+    def run(self, bench: Bench) -> None:
+        self.reasons: list[str] = []
+        self.provoked: list[str] = []
+        # A rate limit far below what there is to do.
+        self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nDemoteRateLimit=2M/s\n")
+        bench.start()
+        self._expect(bench, "demote", "quota-limited")
+        # More regions than can be looked at within a sampling interval: all the kdamond does is looking.
+        self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
+                               "[Monitoring]\nMinRegions=100000\nMaxRegions=200000\nAccessGoal=0\n")
+        self._expect(bench, "demote", "cpu-limited", told=True)
+        # Nothing may be written to the slow tier any more.
+        self._configure(bench, "[Policy]\nHeadroom=40%\nDailyWriteBudget=1M\n")
+        self._expect(bench, "demote", "backed-off", told=True)
+        # Free to move.
+        self._configure(bench, "")
+        self._expect(bench, "demote", "moving")
+        self._expect(bench, "demote", "goal-met")
+        bench.await_hot(STEP_S)
+        self._expect(bench, "promote", "no-candidates")
+        # Somebody turns a kdamond off.
+        bench.guest.run(f"for n in $(seq 100); do echo off >{DAMON}/0/state && break; sleep 0.05; done")
+        deadline = time.monotonic() + STEP_S
+        while len(bench.our_kdamonds()) < 2:
+            if time.monotonic() > deadline:
+                raise ScenarioFailed("the kdamond was not started again")
+            bench.wait(0.5)
+        ended = bench.guest.call(f"journalctl -b -u {UNIT} -o cat --no-pager | grep -c 'ended kdamond 0'")[1].strip()
+        if ended == "0":
+            self.reasons.append("the journal does not tell that a kdamond ended")
+        else:
+            self.provoked.append("ended")
+        # No room, and nothing may leave: promotion has no place to go to.
+        bench.measure()
+        bench.result.figures["provoked"] = len(self.provoked)
+
+    def judge(self, bench: Bench) -> list[str]:
+        return self.reasons
+
+
+SCENARIO = Verdicts()
