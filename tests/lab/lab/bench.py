@@ -227,6 +227,7 @@ class Bench:
         if self._placements:
             result.samples = [self._sample(placement) for placement in self._placements]
             result.judge_samples()
+            result.hot_bytes, result.hot_slow_start_bytes = self.hot_bytes(), self._hot_slow_start
             headroom = sum(self.headroom_bytes(nid) for nid in self.topology.fast)
             needed = self._hot_slow_start + headroom - self._free_fast_start
             result.least_bytes = self._hot_slow_start + max(0, needed)

@@ -42,6 +42,9 @@ class Result:
     # Moved by the kernel's NUMA balancing, whoever the contender is.
     balanced_bytes: int | None = None
     least_bytes: int | None = None
+    # All of the hot set, and what of it was in slow memory at the start.
+    hot_bytes: int = 0
+    hot_slow_start_bytes: int = 0
     kdamond_cpu_s: float | None = None
     daemon_cpu_s: float | None = None
     daemon_rss_kib: int | None = None
