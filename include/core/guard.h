@@ -18,9 +18,10 @@
  *
  *   pressure   tasks wait for memory: promotion, which takes memory, slows down
  *   failures   pages pass the filters and can't be placed: that scheme slows down
- *   ping-pong  a node has exchanged as much as it holds and there is still more that wants in than
- *              comes in: only memory that was idle for longer and longer may leave it
- *   budget     a tier was written to as much as it may be in a day: nothing moves there */
+ *   ping-pong  more wants into a node than comes in, and still memory leaves it: for as long that
+ * all that it holds was exchanged, or for want of anything cold. Only memory that was idle for
+ * longer and longer may leave it then budget     a tier was written to as much as it may be in a
+ * day: nothing moves there */
 
 typedef enum GuardKind {
         GUARD_PRESSURE,
@@ -47,7 +48,8 @@ typedef struct GuardNode {
         GuardTrack ping_pong;
         uint64_t period_us; /* start of the period that is being summed up */
         uint64_t in_bytes, out_bytes;
-        bool backlog;         /* in all of the period more wanted in than could come */
+        unsigned n_samples, n_backlog, n_full; /* samples; more wanted in; nothing had room */
+        bool was_starved;     /* the period before: exchange, and mostly no room for more */
         uint64_t spree_bytes; /* exchanged since the last period without exchange */
 } GuardNode;
 

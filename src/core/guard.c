@@ -20,8 +20,10 @@
 
 /* Exchange: what a node takes in and gives away at once. It is the work itself as long as it ends.
  * A set that fits is in before the node has exchanged all that it holds, and when the set only
- * moves on slowly, promotion keeps up; if neither is so, more is hot than fits. */
+ * moves on slowly, promotion keeps up; if neither is so, more is hot than fits. Then there may also
+ * be nothing cold left, and what leaves are hot pages that had not been touched for a moment. */
 #define PERIOD_US (20 * SEC)
+#define PING_PONG_CALM_US (300 * SEC)
 #define RESTLESS_SHARE 400 /* of the node, each way and period; less is rest */
 #define AGES_MAX 5
 
@@ -88,9 +90,7 @@ static int follow_topology(Guard *guard, const Topology *topology, uint64_t now_
                 const GuardNode *known = find_node(guard, topology->nodes[i].nid);
 
                 nodes[i] = known ? *known
-                                 : (GuardNode){.nid = topology->nodes[i].nid,
-                                               .period_us = now_us,
-                                               .backlog = true};
+                                 : (GuardNode){.nid = topology->nodes[i].nid, .period_us = now_us};
         }
         for (size_t i = 0; i < MIN(topology->n_tiers, guard->n_tiers); i++)
                 tiers[i] = guard->tiers[i];
@@ -118,7 +118,8 @@ int guard_restore(Guard *guard, const uint64_t *written_bytes, size_t n_tiers, u
 }
 
 /* One observation: is it bad now? */
-static void track(GuardTrack *t, bool bad, bool calm, unsigned max, uint64_t now_us) {
+static void track(GuardTrack *t, bool bad, bool calm, unsigned max, uint64_t calm_us,
+                  uint64_t now_us) {
         if (t->relapses > 0 && now_us > t->bad_us + FORGET_US)
                 t->relapses = 0;
         if (bad) {
@@ -133,7 +134,7 @@ static void track(GuardTrack *t, bool bad, bool calm, unsigned max, uint64_t now
         }
         if (!calm)
                 t->bad_us = MAX(t->bad_us, now_us);
-        if (t->level > 0 && now_us >= MAX(t->bad_us, t->changed_us) + (CALM_US << t->relapses)) {
+        if (t->level > 0 && now_us >= MAX(t->bad_us, t->changed_us) + (calm_us << t->relapses)) {
                 t->level--;
                 t->changed_us = now_us;
         }
@@ -154,7 +155,7 @@ static int watch_pressure(Guard *guard, const GuardInput *input, uint64_t window
                         permille = waited * 1000 / window_us;
                 guard->has_pressure = true;
                 guard->pressure_us = input->sample->pressure_us;
-                track(&guard->pressure, permille >= limit, permille < limit / 2, LEVEL_MAX,
+                track(&guard->pressure, permille >= limit, permille < limit / 2, LEVEL_MAX, CALM_US,
                       input->sample->now_us);
         }
         if (guard->pressure.level == before)
@@ -213,7 +214,7 @@ static int watch_failures(const GuardInput *input, GuardNode *node, GuardEvents 
                 unsigned before = t->level;
                 int r;
 
-                track(t, bad, true, LEVEL_MAX, input->sample->now_us);
+                track(t, bad, true, LEVEL_MAX, CALM_US, input->sample->now_us);
                 if (t->level == before)
                         continue;
                 r = add_event(events, &(GuardEvent){.kind = GUARD_FAILURES,
@@ -229,44 +230,53 @@ static int watch_failures(const GuardInput *input, GuardNode *node, GuardEvents 
         return 0;
 }
 
-/* Is there more that should go into the node than goes? */
-static bool has_backlog(const GuardInput *input, int nid) {
+/* Is there more that should go into the node than goes, and did none find room? */
+static void look_at_backlog(const GuardInput *input, GuardNode *node) {
+        bool backlog = false, full = false;
+
         for (size_t k = 0; input->verdicts && k < input->plan->tree.n_kdamonds; k++) {
                 const PlanKdamond *meta = &input->plan->kdamonds[k];
 
                 for (size_t s = 0; s < meta->n_schemes; s++) {
                         Verdict v = input->verdicts[k * DAMON_SCHEMES_MAX + s];
 
-                        if (meta->schemes[s].to == nid &&
-                            meta->schemes[s].direction == DIRECTION_PROMOTE &&
-                            (v == VERDICT_QUOTA_LIMITED || v == VERDICT_CPU_LIMITED ||
-                             v == VERDICT_TARGET_FULL || v == VERDICT_BACKED_OFF))
-                                return true;
+                        if (meta->schemes[s].to != node->nid ||
+                            meta->schemes[s].direction != DIRECTION_PROMOTE)
+                                continue;
+                        full = full || v == VERDICT_TARGET_FULL;
+                        backlog = backlog || v == VERDICT_QUOTA_LIMITED ||
+                                  v == VERDICT_CPU_LIMITED || v == VERDICT_BACKED_OFF;
                 }
         }
-        return false;
+        node->n_samples++;
+        node->n_full += full;
+        node->n_backlog += backlog || full;
 }
 
 static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, GuardNode *node,
                           GuardEvents *events) {
         uint64_t now_us = input->sample->now_us, exchange;
         GuardTrack *t = &node->ping_pong;
+        bool restless, backlog, starved, bad;
         unsigned before = t->level;
         GuardEvent event;
-        bool restless;
 
         node->in_bytes += moved_in(input, node->nid, /* promoted_only= */ true);
         node->out_bytes += moved_out(input, node->nid, DIRECTION_DEMOTE).applied;
-        node->backlog = node->backlog && has_backlog(input, node->nid);
+        look_at_backlog(input, node);
         if (now_us < node->period_us + PERIOD_US)
                 return 0;
         exchange = MIN(node->in_bytes, node->out_bytes);
         restless = exchange >= MAX(tnode->total_bytes / RESTLESS_SHARE, UINT64_C(1));
         node->spree_bytes = restless ? node->spree_bytes + exchange : 0;
-        track(t,
-              input->config->guard.ping_pong && restless && node->backlog &&
-                      (t->level > 0 || node->spree_bytes >= tnode->total_bytes),
-              !restless, AGES_MAX, now_us);
+        backlog = node->n_backlog == node->n_samples;
+        starved = restless && backlog && node->n_full * 2 >= node->n_samples;
+        /* What was so within the hour is believed at once. */
+        bad = t->level > 0 ? restless && backlog
+                           : (backlog && node->spree_bytes >= tnode->total_bytes) ||
+                                     (starved && (node->was_starved || t->changed_us > 0));
+        track(t, bad && input->config->guard.ping_pong, !restless, AGES_MAX, PING_PONG_CALM_US,
+              now_us);
         event = (GuardEvent){.kind = GUARD_PING_PONG,
                              .nid = node->nid,
                              .before = before,
@@ -274,7 +284,8 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
                              .numbers = {node->in_bytes, node->out_bytes},
                              .period_us = now_us - node->period_us,
                              .min_age_us = ages_us[t->level]};
-        node->backlog = true;
+        node->was_starved = starved;
+        node->n_samples = node->n_backlog = node->n_full = 0;
         node->in_bytes = node->out_bytes = 0;
         node->period_us = now_us;
         return t->level == before ? 0 : add_event(events, &event);

@@ -207,7 +207,7 @@ static void test_ping_pong(void **state) {
         f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_MOVING;
         for (unsigned i = 0; i < 1000; i++)
                 assert_int_equal(step(&f, 10 * MIB, 10 * MIB, 0), 0);
-        f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_TARGET_FULL;
+        f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_QUOTA_LIMITED;
         step(&f, 0, 0, 0);
         /* An exchange that does not end. */
         for (unsigned i = 0; i < 20; i++)
@@ -224,6 +224,16 @@ static void test_ping_pong(void **state) {
         for (unsigned i = 0; i < 12 * 60; i++)
                 step(&f, 0, 0, 0);
         assert_int_equal(demotion(&f).min_age_us, 0);
+        fixture_done(&f);
+
+        /* A trickle since nothing is cold any more, with no room for what wants in. */
+        fixture_new(&f, NULL);
+        for (unsigned i = 0; i < 13; i++) {
+                f.verdicts[DAMON_SCHEMES_MAX] =
+                        i % 4 == 0 ? VERDICT_QUOTA_LIMITED : VERDICT_TARGET_FULL;
+                step(&f, i % 4 == 0 ? 8 * MIB : 0, i % 4 == 0 ? 8 * MIB : 0, 0);
+        }
+        assert_true(demotion(&f).min_age_us > 0);
         fixture_done(&f);
 
         fixture_new(&f, off);

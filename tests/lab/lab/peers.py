@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -40,8 +41,13 @@ def damo() -> Path:
         for package in _python(python_apt):
             python_apt.unpack(package, directory / "tree")
         damo_apt.unpack("damo", directory / "tree")
+        # In the guest these are links into /usr.
+        for old in ("lib", "lib64", "bin", "sbin"):
+            if (directory / "tree" / old).is_dir():
+                subprocess.run(["cp", "-a", f"{directory}/tree/{old}", f"{directory}/tree/usr/"], check=True)
+                shutil.rmtree(directory / "tree" / old)
         for unneeded in ("usr/share/doc", "usr/share/man"):
-            subprocess.run(["rm", "-rf", str(directory / "tree" / unneeded)], check=True)
+            shutil.rmtree(directory / "tree" / unneeded, ignore_errors=True)
 
     key = cache.digest(distribution.codename(), DAMO_RELEASE, Path(__file__).read_text(encoding="utf-8"))
     built = cache.publish(cache.root() / f"damo-{key}", build)
