@@ -41,6 +41,7 @@ typedef struct VerdictInput {
         uint32_t cpu_permille; /* of the kdamond */
         const SchemeCounters *delta;
         uint64_t effective_bytes;
+        uint64_t allowed_bytes; /* by the quota, in all of the window; 0: not known */
 } VerdictInput;
 
 Verdict verdict_of(const VerdictInput *input);

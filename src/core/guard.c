@@ -269,7 +269,7 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
         exchange = MIN(node->in_bytes, node->out_bytes);
         restless = exchange >= MAX(tnode->total_bytes / RESTLESS_SHARE, UINT64_C(1));
         node->spree_bytes = restless ? node->spree_bytes + exchange : 0;
-        backlog = node->n_backlog == node->n_samples;
+        backlog = node->n_backlog * 2 >= node->n_samples;
         starved = restless && backlog && node->n_full * 2 >= node->n_samples;
         /* What was so within the hour is believed at once. */
         bad = t->level > 0 ? restless && backlog

@@ -54,6 +54,19 @@ bool verdict_is_trouble(Verdict verdict) {
         return (unsigned) verdict < _VERDICT_MAX && verdict_table[verdict].trouble;
 }
 
+/* Windows in which the goal was met count as exceeded too, as their quota is nothing; so the
+ * quota is only the limit if about all of it was used. Pages that were looked at and stayed cost
+ * something as well, how much depends on the kernel. */
+static bool quota_is_the_limit(const VerdictInput *input) {
+        const SchemeCounters *d = input->delta;
+        uint64_t failed = d->sz_tried - MIN(d->sz_applied, d->sz_tried);
+        uint64_t charged =
+                d->sz_applied + (input->caps & DAMON_CAP_FAIL_CHARGE ? failed / 4 : failed);
+
+        return d->qt_exceeds > 0 &&
+               (input->allowed_bytes == 0 || charged >= input->allowed_bytes / 2);
+}
+
 Verdict verdict_of(const VerdictInput *input) {
         const SchemeCounters *d = input->delta;
 
@@ -66,7 +79,7 @@ Verdict verdict_of(const VerdictInput *input) {
         if (input->cpu_permille >= CPU_LIMIT_PERMILLE && !input->goal_met)
                 return VERDICT_CPU_LIMITED;
         if (d->sz_applied > 0)
-                return d->qt_exceeds > 0 ? VERDICT_QUOTA_LIMITED : VERDICT_MOVING;
+                return quota_is_the_limit(input) ? VERDICT_QUOTA_LIMITED : VERDICT_MOVING;
         if (input->goal_met)
                 /* Promotion's goal is a full node: to the operator that is a lack of room. */
                 return input->is_promotion ? VERDICT_TARGET_FULL : VERDICT_GOAL_MET;

@@ -75,6 +75,7 @@ static void say_verdict(Manager *m, size_t k, size_t s) {
         const PlanScheme *scheme = &m->plan.kdamonds[k].schemes[s];
         const SchemeStats *stats = &m->stats.kdamonds[k].schemes[s];
         const NodeDecision *node = decision_find_node(&m->decision, scheme->from);
+        const DamonScheme *quota = &m->plan.tree.kdamonds[k].context.schemes[s];
         bool live = node && node->stage == NODE_STAGE_LIVE;
         VerdictInput input = {
                 .caps = m->caps,
@@ -88,6 +89,8 @@ static void say_verdict(Manager *m, size_t k, size_t s) {
                 .cpu_permille = stats_cpu_permille(&m->stats, k),
                 .delta = &stats->delta,
                 .effective_bytes = stats->effective_bytes,
+                .allowed_bytes = quota->quota_bytes * (m->stats.window_us / 1000) /
+                                 MAX(quota->quota_reset_interval_ms, UINT64_C(1)),
         };
         size_t i = k * DAMON_SCHEMES_MAX + s;
         VerdictChange change;
