@@ -126,7 +126,9 @@ static int dir_write(void *userdata, const char *path, const char *value) {
         size_t len = strlen(value);
         ssize_t n;
 
-        fd = dir_open(userdata, path, O_WRONLY | O_NOCTTY);
+        /* As a shell does. To sysfs it means nothing, but the files of a copied tree keep the rest
+         * of a longer value without it. */
+        fd = dir_open(userdata, path, O_WRONLY | O_TRUNC | O_NOCTTY);
         if (fd < 0)
                 return fd;
 

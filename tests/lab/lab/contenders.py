@@ -67,7 +67,8 @@ class MemTier(Contender):
              "--damos_access_rate {rate} --damos_apply_interval 1s --damos_quota_interval 1s --damos_quota_space 200MB "
              "--damos_quota_goal {goal} 0 --damos_filter {filter} young ")
     start_command = (
-        "f=/sys/module/damon_stat/parameters/enabled; [ ! -e $f ] || echo N >$f; PYTHONDONTWRITEBYTECODE=1 damo start "
+        "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; "
+        "f=/sys/module/damon_stat/parameters/enabled; [ ! -e $f ] || echo N >$f; HOME=/root PYTHONDONTWRITEBYTECODE=1 damo start "
         + _NODE.format(node=0, action="migrate_cold", target=1, rate="0% 0%", goal="node_mem_free_bp 0.5%", filter="reject")
         + _NODE.format(node=1, action="migrate_hot", target=0, rate="5% max", goal="node_mem_used_bp 99.7%", filter="allow")
         + "--damos_nr_quota_goals 1 1 --damos_nr_filters 1 1 --nr_targets 1 1 --nr_schemes 1 1 --nr_ctxs 1 1"
