@@ -35,6 +35,10 @@ typedef struct DamonfsFailure {
         int error;    /* negative errno */
 } DamonfsFailure;
 
+/* One update_* word to a kdamond that was just seen on. When it fails nothing more may be sent:
+ * 6.17 does not survive a second command to a kdamond that has ended. 0 or a negative errno. */
+int damonfs_ask(Sysfs *sysfs, size_t kdamond, const char *word, void (*sleep_us)(uint64_t us));
+
 /* Run all operations in order and stop at the first that fails. While any state word is at work
  * the kernel answers EBUSY to every other (one trylock, mm/damon/sysfs.c:damon_sysfs_lock), so
  * EBUSY is retried within a bound, @sleep_us in between. A command for a kdamond that is not

@@ -133,9 +133,10 @@ static const ConfigKeyInfo keys[] = {
         },
         {
                 KEY("Monitoring", "UpdateInterval", DURATION, Monitoring, update_us),
-                .default_text = "1s",
+                .default_text = "1min",
                 .min = MSEC,
                 .max = HOUR,
+                /* mm/damon/paddr.c has no update operation; this is the kernel's own default. */
                 .help = "How often the kernel looks whether the monitored memory itself changed.",
         },
         {

@@ -51,6 +51,7 @@ typedef struct Manager {
         bool release_only;
         bool adopted;
         unsigned residual_tries; /* rounds in which the read-back differed */
+        unsigned n_full;         /* full samples since the start */
         size_t n_writes;         /* since the tree was staged or looked at anew */
         int exit_status;
 

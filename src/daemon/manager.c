@@ -18,6 +18,9 @@
 #include "core/report.h"
 #include "manager-internal.h"
 
+/* Every how manieth full sample also asks for effective quotas and tuned intervals. */
+#define FULL_SHARE 4
+
 /* A job that takes longer than this is stuck in the kernel: then the watchdog is no longer fed. The
  * longest legitimate one is bounded by EBUSY retries in io/damonfs. */
 #define STALL_US (60 * UINT64_C(1000000))
@@ -135,7 +138,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         if (job) {
                 job->caps = m->caps;
                 job->nids = manager_nids(m);
-                job->what = m->decision.settled ? SCRAPE_ALL : SCRAPE_COUNTERS;
+                /* Tuning takes longer than a tick, and each thing asked for is a command to each
+                 * kdamond. */
+                job->what = m->decision.settled && m->n_full++ % FULL_SHARE == 0 ? SCRAPE_ALL
+                                                                                 : SCRAPE_COUNTERS;
                 strcpy(job->pressure_group, m->config->guard.pressure_group);
                 if (!full && sample_copy_nodes(&m->sample, &job->floors) < 0)
                         job->kind = JOB_SCRAPE;

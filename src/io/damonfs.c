@@ -345,6 +345,13 @@ static int run_state(Sysfs *sysfs, const Op *op, void (*sleep_us)(uint64_t us)) 
         return on ? 0 : -ESRCH;
 }
 
+int damonfs_ask(Sysfs *sysfs, size_t kdamond, const char *word, void (*sleep_us)(uint64_t us)) {
+        char path[PATHF_MAX];
+
+        (void) pathf(path, KDAMONDS "/%zu/state", kdamond);
+        return write_retry(sysfs, path, word, sleep_us);
+}
+
 int damonfs_run(Sysfs *sysfs, const OpList *ops, void (*sleep_us)(uint64_t us),
                 DamonfsFailure *reterr) {
         for (size_t i = 0; i < ops->n_items; i++) {

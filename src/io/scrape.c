@@ -60,17 +60,6 @@ int scrape_nodes(Sysfs *sysfs, const NodeSet *nids, const Sample *floors, uint64
         return 0;
 }
 
-/* Best effort: a kdamond that ends in between is seen at the next sample. */
-static void command(Sysfs *sysfs, size_t kdamond, const char *word, void (*sleep_us)(uint64_t us)) {
-        _cleanup_(op_list_done) OpList ops = {};
-        DamonfsFailure failure;
-
-        if (op_list_add(&ops, OP_STATE, kdamond, word, DAMON_KDAMONDS_DIR "/%zu/state", kdamond) <
-            0)
-                return;
-        (void) damonfs_run(sysfs, &ops, sleep_us, &failure);
-}
-
 /* Missing files leave a zero: they came with later kernels. */
 static uint64_t leaf(Sysfs *sysfs, const char *dir, const char *name) {
         char path[PATHF_MAX];
@@ -124,11 +113,14 @@ static void scrape_kdamond(Sysfs *sysfs, size_t kdamond, uint32_t caps, ScrapeWh
         char dir[PATHF_MAX];
 
         if (sample->on) {
-                command(sysfs, kdamond, "update_schemes_stats", sleep_us);
-                if (what == SCRAPE_ALL && (caps & DAMON_CAP_EFFECTIVE_BYTES))
-                        command(sysfs, kdamond, "update_schemes_effective_quotas", sleep_us);
-                if (what == SCRAPE_ALL && (caps & DAMON_CAP_INTERVALS_GOAL))
-                        command(sysfs, kdamond, "update_tuned_intervals", sleep_us);
+                /* Best effort: a kdamond that ends in between is seen at the next sample. */
+                int r = damonfs_ask(sysfs, kdamond, "update_schemes_stats", sleep_us);
+
+                if (r >= 0 && what == SCRAPE_ALL && (caps & DAMON_CAP_EFFECTIVE_BYTES))
+                        r = damonfs_ask(sysfs, kdamond, "update_schemes_effective_quotas",
+                                        sleep_us);
+                if (r >= 0 && what == SCRAPE_ALL && (caps & DAMON_CAP_INTERVALS_GOAL))
+                        (void) damonfs_ask(sysfs, kdamond, "update_tuned_intervals", sleep_us);
                 sample->cpu_us = scrape_cpu_us(sysfs, sample->pid);
         }
         (void) pathf(dir, DAMON_KDAMONDS_DIR "/%zu/contexts/0", kdamond);

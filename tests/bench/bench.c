@@ -270,6 +270,7 @@ static void bench_scrape(Service *s, unsigned n) {
 /* What the manager does with a sample, in its order. */
 static void tick(Service *s, const char *run_dir) {
         _cleanup_(job_freep) Job *job = new_job(s, JOB_SCRAPE);
+        static unsigned n_ticks;
         _cleanup_(guard_events_done) GuardEvents events = {};
         _cleanup_(op_list_done) OpList ops = {};
         GuardInput guard = {.config = s->config,
@@ -280,6 +281,7 @@ static void tick(Service *s, const char *run_dir) {
                             .stats = &s->stats,
                             .verdicts = s->verdicts};
 
+        job->what = n_ticks++ % 4 == 0 ? SCRAPE_ALL : SCRAPE_COUNTERS;
         run_job(s, job);
         scrape_pressure(s->sysfs, "", &job->sample);
         if (stats_update(&s->stats, &job->sample) < 0 ||

@@ -18,8 +18,8 @@ _DEFAULTS = {
     "action": "stat", "target_nid": "-1", "goal_tuner": "consist", "target_metric": "user_input", "type": "anon",
     "matching": "N", "allow": "N", "metric": "none", "pause": "N", "obsolete_target": "N", "memcg_path": "", "path": "",
 }
-# More than one of these is wanted.
-_TWICE = ("filters", "ops_filters", "core_filters", "schemes", "goals")
+# How many of these there may be, where it is more than one.
+_SEVERAL = {"filters": 2, "ops_filters": 2, "core_filters": 2, "schemes": 2, "goals": 2, "regions": 16}
 
 
 def _put(root: Path, path: str, text: str) -> None:
@@ -57,9 +57,8 @@ def damon(root: Path, n_kdamonds: int, kernel: str = "7.3") -> None:
     for line in (FIXTURES / "trees" / f"{kernel}.txt").read_text(encoding="utf-8").splitlines():
         path = line.split(" ", 1)[-1]
         paths.add(path)
-        for directory in _TWICE:
-            if f"/{directory}/0/" in path:
-                paths.add(path.replace(f"/{directory}/0/", f"/{directory}/1/"))
+        for directory, n in _SEVERAL.items():
+            paths |= {path.replace(f"/{directory}/0/", f"/{directory}/{i}/") for i in range(n)}
     for path in paths:
         if not path.startswith("0/"):
             continue

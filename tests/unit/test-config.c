@@ -78,7 +78,7 @@ static void test_defaults(void **state) {
         assert_int_equal(config->n_tiers, 0);
         assert_int_equal(config->monitoring.sample_us, 5000);
         assert_int_equal(config->monitoring.aggr_us, 100000);
-        assert_int_equal(config->monitoring.update_us, SEC_US);
+        assert_int_equal(config->monitoring.update_us, 60 * SEC_US);
         assert_int_equal(config->monitoring.access_goal_bp, 400);
         assert_int_equal(config->monitoring.access_goal_aggrs, 3);
         assert_int_equal(config->monitoring.min_sample_us, 5000);

@@ -179,7 +179,7 @@ static void test_few_writes(void **state) {
         (void) state;
         machine_new(&m, FAKE_7_3, "two");
         start(&m);
-        assert_true(m.n_writes < 80);
+        assert_true(m.n_writes < 70);
         machine_done(&m);
 }
 
