@@ -16,6 +16,8 @@ CLOSING_S = 15
 FAILED_PER_MINUTE_SHARE = 0.02
 # Less than that in the closing window is standstill.
 MOVING_BYTES = 1 << 20
+# Of a scheme that stands still: it has no room, or it is held back because it had none.
+TRUE_VERDICTS = {"target-full", "backed-off"}
 
 
 class Full(Scenario):
@@ -49,15 +51,15 @@ class Full(Scenario):
             "failed_per_minute_share": round(delta["pgmigrate_fail"] / pages / closing * 60, 4),
             "vain_mib_per_s": round(vain / closing) >> 20 if tells else None,
             "reclaims": sum(value for key, value in delta.items() if key.startswith("allocstall")),
-            "verdicts": {way: self._scheme(self.after, way).get("verdict") for way in ("demote", "promote")},
+            "verdicts": {way: [s.get("verdict") for s in self._schemes(self.after, way)] for way in ("demote", "promote")},
         }
 
     @staticmethod
-    def _scheme(status: dict[str, Any], direction: str) -> dict[str, Any]:
-        return next((s for s in status.get("schemes", []) if s["direction"] == direction), {})
+    def _schemes(status: dict[str, Any], direction: str) -> list[dict[str, Any]]:
+        return [s for s in status.get("schemes", []) if s["direction"] == direction]
 
     def _moved(self, direction: str, what: str) -> int:
-        before, after = (self._scheme(status, direction).get(what, 0) for status in (self.before, self.after))
+        before, after = (sum(s.get(what, 0) for s in self._schemes(status, direction)) for status in (self.before, self.after))
         return after - before
 
     def judge(self, bench: Bench) -> list[str]:
@@ -74,9 +76,11 @@ class Full(Scenario):
         # Cold pages find no room below, hot ones none above.
         stuck = {"demote": fast["free_bytes"] < fast["headroom_bytes"],
                  "promote": fast["free_bytes"] <= fast["reserve_bytes"] and (bench.result.hot_fast_share_end or 0) < TARGET_SHARE}
-        for direction, verdict in bench.result.figures["verdicts"].items():
-            if stuck[direction] and self._moved(direction, "applied_bytes") < MOVING_BYTES and verdict != "target-full":
-                reasons.append(f"the verdict of '{direction}' is '{verdict}' where 'target-full' would be right")
+        for direction, verdicts in bench.result.figures["verdicts"].items():
+            if not stuck[direction] or self._moved(direction, "applied_bytes") >= MOVING_BYTES:
+                continue
+            if not verdicts or set(verdicts) - TRUE_VERDICTS:
+                reasons.append(f"the verdict of '{direction}' is {verdicts}, but there is no room")
         return reasons
 
 
