@@ -100,6 +100,7 @@ typedef struct GuardInput {
         const Config *config;
         const Topology *topology;
         uint32_t caps;
+        const Decision *decision;
         const Plan *plan;
         const Sample *sample;    /* full */
         const Stats *stats;      /* with the sample taken in */

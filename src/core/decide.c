@@ -164,6 +164,14 @@ static size_t count_promoters(const Topology *topology, int target) {
         return n;
 }
 
+static size_t count_demoters(const Topology *topology, int target) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                n += topology->nodes[i].demote_to == target;
+        return n;
+}
+
 /* What all promotion into the node may bring in one window. */
 static uint64_t inflow(const DecideInput *input, const Decision *decision,
                        const NodeSample *target) {
@@ -275,8 +283,9 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
                                        node->demote_to);
 
         d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
-        full = quantum(input, policy->demote_rate, d,
-                       target->total_bytes < sample->total_bytes ? target : sample, 1);
+        full = quantum(input, policy->demote_rate, d, target,
+                       count_demoters(input->topology, target->nid));
+        full = MIN(full, MAX(sample->total_bytes / QUANTUM_SHARE, QUANTUM_MIN_BYTES));
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
         d->demote.held_back = guard_limit_holds_back(&limit);
         d->demote.quota_bytes = full;

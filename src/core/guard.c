@@ -232,7 +232,12 @@ static int watch_failures(const GuardInput *input, GuardNode *node, GuardEvents 
 
 /* Is there more that should go into the node than goes, and did none find room? */
 static void look_at_backlog(const GuardInput *input, GuardNode *node) {
-        bool backlog = false, full = false;
+        const NodeDecision *d = decision_find_node(input->decision, node->nid);
+        const NodeSample *memory = sample_find_node(input->sample, node->nid);
+        bool backlog = false, full;
+
+        /* Demotion does not keep up with what wants in. */
+        full = d && memory && memory->free_bytes < (d->reserve_bytes + d->headroom_bytes) / 2;
 
         for (size_t k = 0; input->verdicts && k < input->plan->tree.n_kdamonds; k++) {
                 const PlanKdamond *meta = &input->plan->kdamonds[k];

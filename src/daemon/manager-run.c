@@ -212,6 +212,7 @@ static int update_guard(Manager *m) {
                 .config = m->config,
                 .topology = m->topology,
                 .caps = m->caps,
+                .decision = &m->decision,
                 .plan = &m->plan,
                 .sample = &m->sample,
                 .stats = &m->stats,

@@ -276,6 +276,7 @@ static void tick(Service *s, const char *run_dir) {
         GuardInput guard = {.config = s->config,
                             .topology = s->topology,
                             .caps = s->caps,
+                            .decision = &s->decision,
                             .plan = &s->plan,
                             .sample = &job->sample,
                             .stats = &s->stats,

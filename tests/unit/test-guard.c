@@ -13,6 +13,7 @@
 typedef struct Fixture {
         Config *config;
         Topology *topology;
+        Decision decision;
         Plan plan;
         Sample sample;
         Stats stats;
@@ -22,7 +23,6 @@ typedef struct Fixture {
 } Fixture;
 
 static void fixture_new(Fixture *f, const char *const *lines) {
-        _cleanup_(decision_done) Decision decision = {};
         DecideState state = {};
         char *text = NULL;
 
@@ -38,9 +38,9 @@ static void fixture_new(Fixture *f, const char *const *lines) {
                 .sample = &f->sample,
                 .now_us = SECOND,
         };
-        assert_int_equal(decide(&input, &state, NULL, &decision), 0);
-        assert_int_equal(plan_build(f->config, f->topology, CAPS_7_3, &decision, &f->plan, &text),
-                         0);
+        assert_int_equal(decide(&input, &state, NULL, &f->decision), 0);
+        assert_int_equal(
+                plan_build(f->config, f->topology, CAPS_7_3, &f->decision, &f->plan, &text), 0);
         f->stats.kdamonds = calloc(2, sizeof(*f->stats.kdamonds));
         assert_non_null(f->stats.kdamonds);
         f->stats.n_kdamonds = 2;
@@ -50,6 +50,7 @@ static void fixture_new(Fixture *f, const char *const *lines) {
 static void fixture_done(Fixture *f) {
         config_free(f->config);
         topology_free(f->topology);
+        decision_done(&f->decision);
         plan_done(&f->plan);
         sample_done(&f->sample);
         stats_done(&f->stats);
@@ -64,6 +65,7 @@ static size_t step(Fixture *f, uint64_t demoted, uint64_t promoted, uint64_t per
                 .config = f->config,
                 .topology = f->topology,
                 .caps = CAPS_7_3,
+                .decision = &f->decision,
                 .plan = &f->plan,
                 .sample = &f->sample,
                 .stats = &f->stats,
@@ -166,6 +168,7 @@ static void test_failures(void **state) {
                 GuardInput input = {.config = f.config,
                                     .topology = f.topology,
                                     .caps = CAPS_7_3,
+                                    .decision = &f.decision,
                                     .plan = &f.plan,
                                     .sample = &f.sample,
                                     .stats = &f.stats};
