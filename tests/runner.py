@@ -41,6 +41,19 @@ LAB: tuple[tuple[str, str | None, tuple[str, ...], dict[str, str]], ...] = (
     ("foreign", None, (kernels.DEFAULT,), {}),
     ("dryrun", None, (kernels.DEFAULT,), {}),
     ("reload", None, (kernels.DEFAULT,), {}),
+    ("shift", None, (kernels.DEFAULT,), {}),
+    ("drift", None, (kernels.DEFAULT,), {}),
+    ("thrash", None, (kernels.DEFAULT,), {}),
+    ("stream", None, (kernels.DEFAULT,), {}),
+    ("burst", None, (kernels.DEFAULT,), {}),
+    ("churn", None, (kernels.DEFAULT,), {}),
+    ("full", None, (kernels.DEFAULT,), {}),
+    ("sets", "three", (kernels.DEFAULT,), {}),
+    ("sets", "sockets", (kernels.DEFAULT,), {}),
+    ("hugepages", None, (kernels.DEFAULT,), {}),
+    ("pagecache", None, (kernels.DEFAULT,), {}),
+    ("slices", None, (kernels.DEFAULT,), {}),
+    ("verdicts", None, (kernels.DEFAULT,), {}),
 )
 
 

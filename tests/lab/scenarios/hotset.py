@@ -12,6 +12,7 @@ TOLD = 0.8
 class HotSet(Scenario):
     name = "hotset"
     summary = "a hot set on slow memory, fast memory full of cold pages"
+    seconds = 25
     daemon_only = False
     # Balancing, which distributions switch on, promotes as well once somebody makes room. Off, so that
     # the contender earns what is measured; contender numab2 switches it on.

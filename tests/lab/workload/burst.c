@@ -57,7 +57,7 @@ static char *take(size_t size_bytes) {
 }
 
 static void burst(size_t size_bytes, int node, unsigned long hold_ms, const char *event) {
-        double began_s = clock_s(CLOCK_BOOTTIME), slowest_s = 0, slowest_cpu_s = 0;
+        double began_s = clock_s(CLOCK_BOOTTIME), slowest_s = 0, waited_s = 0;
         char *start = take(size_bytes), line[256];
         int n;
 
@@ -72,14 +72,15 @@ static void burst(size_t size_bytes, int node, unsigned long hold_ms, const char
                 spent_s = clock_s(CLOCK_MONOTONIC) - from_s - (delayed_s() - delay_s);
                 cpu_s = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu_s;
                 slowest_s = spent_s > slowest_s ? spent_s : slowest_s;
-                slowest_cpu_s = cpu_s > slowest_cpu_s ? cpu_s : slowest_cpu_s;
+                /* Nor is working, which an emulated CPU may take long for. */
+                waited_s = spent_s - cpu_s > waited_s ? spent_s - cpu_s : waited_s;
         }
         if (event) {
                 n = snprintf(line, sizeof(line),
                              "{\"event\":\"%s\",\"t\":%.3f,\"took_s\":%.3f,\"slowest_ms\":%.1f,"
-                             "\"slowest_cpu_ms\":%.1f}\n",
+                             "\"waited_ms\":%.1f}\n",
                              event, clock_s(CLOCK_BOOTTIME), clock_s(CLOCK_BOOTTIME) - began_s,
-                             slowest_s * 1000, slowest_cpu_s * 1000);
+                             slowest_s * 1000, waited_s * 1000);
                 if (write(STDOUT_FILENO, line, (size_t) n) < 0)
                         die("standard output");
         }
