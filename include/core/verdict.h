@@ -34,7 +34,8 @@ bool verdict_is_trouble(Verdict verdict);
 typedef struct VerdictInput {
         uint32_t caps;
         bool on;
-        bool goal_met; /* demotion: free >= headroom; promotion: no room above reserve */
+        bool goal_met;    /* demotion: free >= headroom; promotion: no room above reserve */
+        bool target_full; /* no page can be placed on the target */
         bool is_promotion;
         bool backed_off;       /* core/guard */
         uint64_t window_us;    /* 0: no window yet */

@@ -218,6 +218,9 @@ static void decide_thresholds(const DecideInput *input, const Decision *decision
          * used can grow to 10000 - reserve, free to 10000. */
         bp = mul_div(d->reserve_bytes, BP, total);
         d->promote_used_bp = (uint32_t) (BP - MIN(bp + 1, (uint64_t) BP - 1));
+        d->fill_bytes = MIN(add_saturated(sample->floor_bytes, MARGIN_MIN_BYTES), total / 2);
+        bp = mul_div(d->fill_bytes, BP, total);
+        d->fill_used_bp = (uint32_t) (BP - MIN(bp + 1, (uint64_t) BP - 1));
         bp = mul_div(d->headroom_bytes, BP, total);
         d->demote_free_bp =
                 (uint32_t) MIN(MAX(bp + 1, (uint64_t) BP - d->promote_used_bp + 1), (uint64_t) BP);
@@ -239,6 +242,8 @@ static void keep_close_thresholds(const NodeDecision *before, NodeDecision *d) {
         d->headroom_bytes = before->headroom_bytes;
         d->promote_used_bp = before->promote_used_bp;
         d->demote_free_bp = before->demote_free_bp;
+        d->fill_bytes = before->fill_bytes;
+        d->fill_used_bp = before->fill_used_bp;
         d->headroom_raised = before->headroom_raised;
 }
 
@@ -273,8 +278,8 @@ static bool hysteresis(bool was_open, uint64_t value, uint64_t low, uint64_t hig
 }
 
 static void decide_demote(const DecideInput *input, const TopologyNode *node,
-                          const NodeSample *sample, const NodeDecision *previous, bool by_kernel,
-                          NodeDecision *d) {
+                          const NodeSample *sample, const NodeDecision *target_decision,
+                          const NodeDecision *previous, bool by_kernel, NodeDecision *d) {
         const NodeSample *target = sample_find_node(input->sample, node->demote_to);
         const Policy *policy = node_policy(input, node);
         uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
@@ -294,7 +299,8 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
                 return;
 
         d->demote.open = hysteresis(previous && previous->demote.open, sample->free_bytes,
-                                    d->headroom_bytes - band, d->headroom_bytes);
+                                    d->headroom_bytes - band, d->headroom_bytes) &&
+                         target->free_bytes > target_decision->fill_bytes;
         /* Between two looks some windows pass, and the last of them would overshoot. While
          * promotion takes what demotion frees, the distance stays large. Two steps only, since each
          * change is a commit. */
@@ -482,7 +488,8 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
                         previous ? decision_find_node(previous, node->nid) : NULL;
 
                 if (node->demote_to != NODE_NONE)
-                        decide_demote(input, node, sample, before, d.by_kernel, &d.nodes[i]);
+                        decide_demote(input, node, sample, decision_find_node(&d, node->demote_to),
+                                      before, d.by_kernel, &d.nodes[i]);
                 if (node->promote_to != NODE_NONE)
                         decide_promote(input, node, decision_find_node(&d, node->promote_to),
                                        before, d.by_kernel, &d.nodes[i]);

@@ -111,9 +111,17 @@ static void plan_young_filter(Direction direction, uint32_t caps, DamonScheme *s
         scheme->n_filters = 1;
 }
 
-static void plan_quota(Direction direction, uint32_t caps, const Decision *decision,
-                       const SchemeDecision *sd, unsigned n_slices, uint32_t goal_bp, int goal_nid,
-                       DamonScheme *scheme) {
+static void add_goal(DamonScheme *scheme, DamonGoalMetric metric, uint32_t bp, int nid) {
+        scheme->goals[scheme->n_goals++] = (DamonGoal){
+                .metric = metric,
+                /* A goal of zero would be skipped, and no goal left means no limit. */
+                .target_value = MAX(bp, 1U),
+                .nid = nid,
+        };
+}
+
+static void plan_quota(uint32_t caps, const Decision *decision, const SchemeDecision *sd,
+                       unsigned n_slices, DamonScheme *scheme) {
         /* Slices share what the node may move. */
         uint64_t bytes = sd->open ? sd->quota_bytes / n_slices : 0;
 
@@ -125,17 +133,19 @@ static void plan_quota(Direction direction, uint32_t caps, const Decision *decis
                 scheme->fail_charge_num = 1;
                 scheme->fail_charge_denom = FAIL_CHARGE_DENOM;
         }
-        if (!decision->by_kernel)
-                return;
+}
+
+/* The kernel goes by the goal that is nearest to being met (mm/damon/core.c:damos_quota_score()),
+ * so with two of them demotion rests when either says so: its node is free enough, or the other one
+ * is full, where trying on would only fail. */
+static void plan_goals(Direction direction, const NodeDecision *own, const NodeDecision *target,
+                       DamonScheme *scheme) {
         scheme->goal_tuner = DAMON_TUNER_TEMPORAL;
-        scheme->n_goals = 1;
-        scheme->goals[0] = (DamonGoal){
-                .metric = direction == DIRECTION_DEMOTE ? DAMON_GOAL_NODE_MEM_FREE_BP
-                                                        : DAMON_GOAL_NODE_MEM_USED_BP,
-                /* A goal of zero would be skipped, and no goal left means no limit. */
-                .target_value = MAX(goal_bp, 1U),
-                .nid = goal_nid,
-        };
+        if (direction == DIRECTION_PROMOTE)
+                return add_goal(scheme, DAMON_GOAL_NODE_MEM_USED_BP, target->promote_used_bp,
+                                target->nid);
+        add_goal(scheme, DAMON_GOAL_NODE_MEM_FREE_BP, own->demote_free_bp, own->nid);
+        add_goal(scheme, DAMON_GOAL_NODE_MEM_USED_BP, target->fill_used_bp, target->nid);
 }
 
 static void plan_scheme(Direction direction, const Policy *policy, const TopologyNode *node,
@@ -158,9 +168,9 @@ static void plan_scheme(Direction direction, const Policy *policy, const Topolog
         scheme.nr_accesses_max = demote ? 0 : UINT32_MAX;
         scheme.age_min = sd->age_min;
         scheme.age_max = UINT32_MAX;
-        plan_quota(direction, caps, decision, sd, own->slices.n_slices,
-                   demote ? own->demote_free_bp : target->promote_used_bp, demote ? node->nid : to,
-                   &scheme);
+        plan_quota(caps, decision, sd, own->slices.n_slices, &scheme);
+        if (decision->by_kernel)
+                plan_goals(direction, own, target, &scheme);
         if (policy->young_filter)
                 plan_young_filter(direction, caps, &scheme);
 
@@ -176,7 +186,7 @@ static void plan_sweep(uint64_t bytes, DamonScheme *scheme) {
         scheme->nr_accesses_max = UINT32_MAX;
         scheme->age_min = 0;
         scheme->n_goals = 0;
-        scheme->goals[0] = (DamonGoal){};
+        memset(scheme->goals, 0, sizeof(scheme->goals));
         scheme->quota_ms = scheme->quota_reset_interval_ms * DECIDE_SWEEP_PERCENT / 100;
         scheme->quota_bytes = bytes;
         scheme->n_filters = 2;

@@ -83,6 +83,8 @@ Verdict verdict_of(const VerdictInput *input) {
         if (input->goal_met)
                 /* Promotion's goal is a full node: to the operator that is a lack of room. */
                 return input->is_promotion ? VERDICT_TARGET_FULL : VERDICT_GOAL_MET;
+        if (input->target_full)
+                return VERDICT_TARGET_FULL;
         if (d->sz_tried == 0) {
                 if ((input->caps & DAMON_CAP_EFFECTIVE_BYTES) && input->effective_bytes > 0 &&
                     input->effective_bytes < PAGE_BYTES)

@@ -46,6 +46,15 @@ static bool goal_met(const Manager *m, const PlanScheme *scheme) {
                       : memory->free_bytes <= node->reserve_bytes;
 }
 
+static bool target_is_full(const Manager *m, const PlanScheme *scheme) {
+        const NodeDecision *node = decision_find_node(&m->decision, scheme->to);
+        const NodeSample *memory = sample_find_node(&m->sample, scheme->to);
+
+        /* Goals are in basis points of the node. */
+        return node && memory &&
+               memory->free_bytes <= node->fill_bytes + memory->total_bytes / 5000;
+}
+
 static int resize_verdicts(Manager *m) {
         size_t n = m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX;
         _cleanup_(freep) VerdictTrack *tracks = NULL;
@@ -81,6 +90,7 @@ static void say_verdict(Manager *m, size_t k, size_t s) {
                 .caps = m->caps,
                 .on = m->stats.kdamonds[k].on,
                 .goal_met = goal_met(m, scheme),
+                .target_full = target_is_full(m, scheme),
                 .is_promotion = scheme->direction == DIRECTION_PROMOTE,
                 .backed_off =
                         node && (scheme->direction == DIRECTION_PROMOTE ? node->promote.held_back

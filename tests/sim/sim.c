@@ -172,6 +172,9 @@ static void judge(Sim *sim) {
                                 .on = true,
                                 .goal_met = demote ? free_bytes >= d->headroom_bytes
                                                    : free_bytes <= d->reserve_bytes,
+                                .target_full =
+                                        sim_free(sim, index_of(sim, scheme->to)) <=
+                                        decision_find_node(&sim->decision, scheme->to)->fill_bytes,
                                 .is_promotion = !demote,
                                 .window_us = sim->stats.window_us,
                                 .cpu_permille = stats_cpu_permille(&sim->stats, k),
