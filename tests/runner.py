@@ -48,7 +48,6 @@ LAB: tuple[tuple[str, str | None, tuple[str, ...], dict[str, str]], ...] = (
     ("burst", None, (kernels.DEFAULT,), {}),
     ("churn", None, (kernels.DEFAULT,), {}),
     ("full", None, (kernels.DEFAULT,), {}),
-    ("sets", "three", (kernels.DEFAULT,), {}),
     ("sets", "sockets", (kernels.DEFAULT,), {}),
     ("hugepages", None, (kernels.DEFAULT,), {}),
     ("pagecache", None, (kernels.DEFAULT,), {}),
