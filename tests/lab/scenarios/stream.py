@@ -2,19 +2,17 @@
 """A scan touches everything once: that makes nothing hot."""
 
 from lab.bench import Bench
-from lab.result import mib
 from lab.scenario import Scenario
 
 LEAST_HOT_SHARE = 0.9
 SCAN_MIB = 600
 # A pass takes 30 s: a page is touched once or twice in the whole run.
 PACE_MIB = 20
-MOST_POLLUTED_SHARE = 0.05
 
 
 class Stream(Scenario):
     name = "stream"
-    summary = "a scan passes over slow memory again and again: the hot set stays, scanned pages don't rise"
+    summary = "a scan passes over slow memory again and again: the hot set stays"
     seconds = 35
     daemon_only = False
     sysctls = {"kernel.numa_balancing": "0"}
@@ -42,8 +40,8 @@ class Stream(Scenario):
         least = min(sample.hot_fast_share for sample in result.samples)
         if least < LEAST_HOT_SHARE:
             reasons.append(f"only {least:.1%} of the hot set stayed in fast memory")
-        if (share := result.figures["scan_fast_share_max"]) > MOST_POLLUTED_SHARE:
-            reasons.append(f"{mib(int(share * last.size_bytes))} that were only scanned came into fast memory")
+        # How much of the scan rose is told, not judged: it replaces cold memory, and a higher PromoteMinAccess=, which keeps
+        # it out (15%: nothing of it rises), makes a hot set that jumps arrive much later.
         return reasons
 
 
