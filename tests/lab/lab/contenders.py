@@ -26,6 +26,11 @@ class Contender:
         """Files that the guest needs for it."""
         return None
 
+    def unsupported(self, bench: Bench) -> str | None:
+        """Why it can't work on the guest's kernel; None where it can."""
+        del bench
+        return None
+
     def started_at(self, bench: Bench) -> float | None:
         """When it was started, in seconds of uptime; None: when the start command was given."""
         del bench
@@ -76,6 +81,15 @@ class MemTier(Contender):
 
     def tree(self) -> Path | None:
         return peers.damo()
+
+    def unsupported(self, bench: Bench) -> str | None:
+        """Its goals are about nodes, which a kernel shows by a file. Nobody else uses the tree yet."""
+        steps = (("", "nr_kdamonds"), ("/0/contexts", "nr_contexts"), ("/0/contexts/0/schemes", "nr_schemes"),
+                 ("/0/contexts/0/schemes/0/quotas/goals", "nr_goals"))
+        stage = " && ".join(f"echo 1 >{DAMON}{directory}/{count}" for directory, count in steps)
+        status = bench.guest.call(f"{stage} && test -e {DAMON}{steps[-1][0]}/0/nid")[0]
+        bench.guest.run(f"echo 0 >{DAMON}/nr_kdamonds")
+        return "the kernel has no quota goals for nodes" if status != 0 else None
 
     def totals(self, bench: Bench) -> tuple[int | None, int | None]:
         """By the schemes' counters, which the kernel fills in when asked."""
