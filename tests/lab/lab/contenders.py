@@ -53,9 +53,10 @@ class NumaBalancing(Contender):
     """The kernel's own promotion by hint faults, and demotion by reclaim."""
 
     name = "numab2"
-    # Many users also set vm.zone_reclaim_mode=1; on kernels since 5.18 this mode keeps its own
-    # headroom (the promotion watermark), so the lab measures it without.
-    start_command = "echo 1 >/sys/kernel/mm/numa/demotion_enabled && echo 2 >/proc/sys/kernel/numa_balancing"
+    # The three settings that go together in the guides. The last one made no difference that could be
+    # told from chance: at 60 s 99.8 and 89.1 % of a hot set were up without it, 78.3 and 96.7 % with it.
+    start_command = ("echo 1 >/sys/kernel/mm/numa/demotion_enabled && echo 2 >/proc/sys/kernel/numa_balancing && "
+                     "echo 1 >/proc/sys/vm/zone_reclaim_mode")
 
     def totals(self, bench: Bench) -> tuple[int | None, int | None]:
         delta = bench.vmstat_delta()
