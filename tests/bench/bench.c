@@ -38,6 +38,15 @@ static int latch_read(void *userdata, const char *path, char *buf, size_t size, 
         return r;
 }
 
+static int latch_read_again(void *userdata, const char *path, char *buf, size_t size,
+                            size_t *ret_len) {
+        Latch *latch = userdata;
+        int r = sysfs_read_again(latch->files, path, buf, size);
+
+        *ret_len = r < 0 ? 0 : strlen(buf);
+        return r;
+}
+
 static int latch_write(void *userdata, const char *path, const char *value) {
         Latch *latch = userdata;
         const char *leaf = strrchr(path, '/');
@@ -62,6 +71,7 @@ static int latch_list(void *userdata, const char *path, char ***ret) {
 
 static const SysfsBackend latch_backend = {
         .read = latch_read,
+        .read_again = latch_read_again,
         .write = latch_write,
         .exists = latch_exists,
         .list = latch_list,
