@@ -21,6 +21,10 @@
 /* Every how manieth full sample also asks for effective quotas and tuned intervals. */
 #define FULL_SHARE 4
 
+/* What is left to itself, the event loop rounds to a quarter of a second, and the controller asks
+ * for less than that while things settle. */
+#define TICK_ACCURACY_US 5000
+
 /* A job that takes longer than this is stuck in the kernel: then the watchdog is no longer fed. The
  * longest legitimate one is bounded by EBUSY retries in io/damonfs. */
 #define STALL_US (60 * UINT64_C(1000000))
@@ -197,7 +201,8 @@ static int setup_sources(Manager *m) {
         (void) sd_event_source_set_description(io, "worker");
         (void) sd_event_source_set_floating(io, true);
         sd_event_source_unref(io);
-        r = sd_event_add_time_relative(m->event, &m->timer, CLOCK_MONOTONIC, 0, 0, on_timer, m);
+        r = sd_event_add_time_relative(m->event, &m->timer, CLOCK_MONOTONIC, 0, TICK_ACCURACY_US,
+                                       on_timer, m);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(m->timer, "tick");

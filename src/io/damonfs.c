@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "io/damonfs.h"
 #include "io/pathf.h"
 
@@ -35,7 +36,7 @@ static int read_state(Sysfs *sysfs, size_t kdamond, bool *ret_on) {
         int r;
 
         (void) pathf(path, KDAMONDS "/%zu/state", kdamond);
-        r = sysfs_read(sysfs, path, buf, sizeof(buf));
+        r = sysfs_read_again(sysfs, path, buf, sizeof(buf));
         if (r < 0)
                 return r;
         *ret_on = strcmp(buf, "on") == 0;
@@ -57,12 +58,14 @@ static int read_state_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint6
 }
 
 static int read_pid_retry(Sysfs *sysfs, size_t kdamond, void (*sleep_us)(uint64_t us), int *ret) {
-        char path[PATHF_MAX];
+        char path[PATHF_MAX], buf[32];
         int r = -EBUSY;
 
         (void) pathf(path, KDAMONDS "/%zu/pid", kdamond);
         for (unsigned i = 0; i < EBUSY_TRIES; i++) {
-                r = sysfs_read_int(sysfs, path, ret);
+                r = sysfs_read_again(sysfs, path, buf, sizeof(buf));
+                if (r >= 0)
+                        return parse_int(buf, ret);
                 if (r != -EBUSY)
                         return r;
                 sleep_us(EBUSY_SLEEP_US);

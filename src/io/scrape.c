@@ -62,11 +62,12 @@ int scrape_nodes(Sysfs *sysfs, const NodeSet *nids, const Sample *floors, uint64
 
 /* Missing files leave a zero: they came with later kernels. */
 static uint64_t leaf(Sysfs *sysfs, const char *dir, const char *name) {
-        char path[PATHF_MAX];
+        char path[PATHF_MAX], buf[32];
         uint64_t value = 0;
 
         (void) pathf(path, "%s/%s", dir, name);
-        (void) sysfs_read_u64(sysfs, path, &value);
+        if (sysfs_read_again(sysfs, path, buf, sizeof(buf)) >= 0)
+                (void) parse_u64(buf, &value);
         return value;
 }
 

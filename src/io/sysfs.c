@@ -34,6 +34,10 @@
 /* First buffer of sysfs_read_all(): a small machine's zoneinfo fits. */
 #define READ_ALL_FIRST 16384
 
+/* Files kept open for sysfs_read_again(): 13 for each of some 40 kdamonds, and half of what a
+ * process may have open. Those beyond are opened each time. */
+#define KEPT_MAX 512
+
 /* openat2() gives up with EAGAIN when a rename anywhere crosses its walk through ".."; more than
  * a few in a row do not happen by chance. */
 #define OPEN_ATTEMPTS_MAX 16
@@ -46,9 +50,16 @@ struct Sysfs {
         void *log_userdata;
 };
 
+typedef struct Kept {
+        char *path; /* NULL: free */
+        int fd;     /* -1: to be opened again */
+} Kept;
+
 typedef struct DirRoot {
         int fd;
-        bool is_whole; /* "/" itself: there is nothing outside to keep out of */
+        bool is_whole;           /* "/" itself: there is nothing outside to keep out of */
+        Kept kept[2 * KEPT_MAX]; /* by hash of the path; a free one ends the search */
+        size_t n_kept;
 } DirRoot;
 
 static bool path_is_valid(const char *path) {
@@ -122,6 +133,68 @@ static int dir_read(void *userdata, const char *path, char *buf, size_t size, si
 
         buf[len] = '\0';
         *ret_len = len;
+        return 0;
+}
+
+/* The file's place, or the free one where it belongs. */
+static Kept *find_kept(DirRoot *root, const char *path) {
+        uint32_t hash = 2166136261; /* FNV-1a */
+
+        for (const char *p = path; *p; p++)
+                hash = (hash ^ (unsigned char) *p) * 16777619;
+        for (;; hash++) {
+                Kept *kept = &root->kept[hash % ELEMENTSOF(root->kept)];
+
+                if (!kept->path || strcmp(kept->path, path) == 0)
+                        return kept;
+        }
+}
+
+/* Makes sure that there is a place with an open file. */
+static int open_kept(DirRoot *root, const char *path, Kept *kept) {
+        int fd = dir_open(root, path, O_RDONLY | O_NOCTTY);
+
+        if (fd < 0)
+                return fd;
+        if (!kept->path) {
+                kept->path = strdup(path);
+                if (!kept->path) {
+                        closep(&fd);
+                        return -ENOMEM;
+                }
+                root->n_kept++;
+        }
+        kept->fd = fd;
+        return 0;
+}
+
+/* Reading from the start makes the kernel show the attribute anew (fs/seq_file.c:seq_read_iter()).
+ * Once its directory is gone that fails with ENODEV, also if there is another of that name. */
+static int dir_read_again(void *userdata, const char *path, char *buf, size_t size,
+                          size_t *ret_len) {
+        DirRoot *root = userdata;
+        Kept *kept = find_kept(root, path);
+        bool is_new = !kept->path || kept->fd < 0;
+        ssize_t n;
+        int r;
+
+        if (!kept->path && root->n_kept == KEPT_MAX)
+                return dir_read(root, path, buf, size, ret_len);
+        r = is_new ? open_kept(root, path, kept) : 0;
+        if (r < 0)
+                return r;
+        n = pread(kept->fd, buf, size, 0);
+        if (n < 0 && errno == ENODEV && !is_new) {
+                closep(&kept->fd);
+                kept->fd = -1;
+                return dir_read_again(userdata, path, buf, size, ret_len);
+        }
+        if (n < 0)
+                return -errno;
+        if ((size_t) n == size)
+                return -E2BIG;
+        buf[n] = '\0';
+        *ret_len = (size_t) n;
         return 0;
 }
 
@@ -217,12 +290,19 @@ static int dir_list(void *userdata, const char *path, char ***ret) {
 static void dir_free(void *userdata) {
         DirRoot *root = userdata;
 
+        for (size_t i = 0; i < ELEMENTSOF(root->kept); i++) {
+                if (!root->kept[i].path)
+                        continue;
+                closep(&root->kept[i].fd);
+                free(root->kept[i].path);
+        }
         closep(&root->fd);
         free(root);
 }
 
 static const SysfsBackend dir_backend = {
         .read = dir_read,
+        .read_again = dir_read_again,
         .write = dir_write,
         .exists = dir_exists,
         .list = dir_list,
@@ -280,20 +360,32 @@ void sysfs_set_write_log(Sysfs *sysfs, SysfsWriteLog log, void *userdata) {
         sysfs->log_userdata = userdata;
 }
 
-int sysfs_read(Sysfs *sysfs, const char *path, char *buf, size_t size) {
+typedef int (*ReadCall)(void *userdata, const char *path, char *buf, size_t size, size_t *ret_len);
+
+static int read_attribute(Sysfs *sysfs, ReadCall call, const char *path, char *buf, size_t size) {
         size_t len;
         int r;
 
         if (!path_is_valid(path))
                 return -EINVAL;
 
-        r = sysfs->backend.read(sysfs->userdata, path, buf, size, &len);
+        r = call(sysfs->userdata, path, buf, size, &len);
         if (r < 0)
                 return r;
 
         if (len > 0 && buf[len - 1] == '\n')
                 buf[len - 1] = '\0';
         return 0;
+}
+
+int sysfs_read(Sysfs *sysfs, const char *path, char *buf, size_t size) {
+        return read_attribute(sysfs, sysfs->backend.read, path, buf, size);
+}
+
+int sysfs_read_again(Sysfs *sysfs, const char *path, char *buf, size_t size) {
+        return read_attribute(
+                sysfs, sysfs->backend.read_again ? sysfs->backend.read_again : sysfs->backend.read,
+                path, buf, size);
 }
 
 int sysfs_read_all(Sysfs *sysfs, const char *path, size_t max_bytes, char **ret) {

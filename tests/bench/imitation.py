@@ -68,6 +68,10 @@ def damon(root: Path, n_kdamonds: int, kernel: str = "7.3") -> None:
     (root / "sys/kernel/tracing").mkdir(exist_ok=True)
 
 
+def set_module(root: Path, name: str, enabled: str) -> None:
+    _put(root, f"sys/module/{name}/parameters/enabled", enabled)
+
+
 def many_blocks(root: Path, n_blocks: int, n_nodes: int) -> None:
     """A machine of that many memory blocks; the upper half of the nodes is slow and without CPUs."""
     per_node = n_blocks // n_nodes
@@ -77,11 +81,15 @@ def many_blocks(root: Path, n_blocks: int, n_nodes: int) -> None:
     for name in ("online", "possible", "has_memory", "has_normal_memory"):
         _put(root, f"sys/devices/system/node/{name}", f"0-{n_nodes - 1}")
     zones = []
+    # Every zone tells of every CPU, which makes most of the text: of 256 here.
+    pagesets = "".join(f"    cpu: {cpu}\n              count:    1041\n              high:     13824\n              batch:    63\n"
+                       "              high_min: 1728\n              high_max: 13824\n  vm stats threshold: 125\n"
+                       for cpu in range(256))
     for nid in range(n_nodes):
         fast = nid < n_nodes // 2
         base = f"sys/devices/system/node/node{nid}"
         kib = per_node * (128 << 10)
-        _put(root, f"{base}/cpulist", f"{nid * 4}-{nid * 4 + 3}" if fast else "")
+        _put(root, f"{base}/cpulist", f"{nid * 8}-{nid * 8 + 7}" if fast else "")
         _put(root, f"{base}/meminfo", f"Node {nid} MemTotal: {kib} kB\nNode {nid} MemFree: {kib // 50} kB")
         _put(root, f"{base}/distance", " ".join("10" if other == nid else "20" if (other < n_nodes // 2) == fast else "30"
                                                 for other in range(n_nodes)))
@@ -93,7 +101,8 @@ def many_blocks(root: Path, n_blocks: int, n_nodes: int) -> None:
         pages = kib // 4
         zones.append(f"Node {nid}, zone   Normal\n  pages free     {pages // 50}\n        boost    0\n        min      1000\n"
                      f"        low      1250\n        high     1500\n        spanned  {pages}\n        present  {pages}\n"
-                     f"        managed  {pages}\n        cma      0\n        protection: (0, 0, 0)\n")
+                     f"        managed  {pages}\n        cma      0\n        protection: (0, 0, 0)\n  pagesets\n{pagesets}"
+                     f"  node_unreclaimable:  0\n  start_pfn:           {nid * pages}\n")
     for tier, some in ((4, f"0-{n_nodes // 2 - 1}"), (22, f"{n_nodes // 2}-{n_nodes - 1}")):
         _put(root, f"sys/devices/virtual/memory_tiering/memory_tier{tier}/nodelist", some)
     (root / "proc").mkdir(exist_ok=True)

@@ -162,6 +162,53 @@ static void test_read(void **state) {
         assert_int_equal(strlen(text), 100000);
 }
 
+/* A file that stays open shows what is in it now. */
+static void test_read_again(void **state) {
+        _cleanup_(sysfs_freep) Sysfs *sysfs = NULL;
+        Root *root = *state;
+        char buf[16];
+
+        assert_int_equal(sysfs_open(root->path, SYSFS_READ_WRITE, &sysfs), 0);
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(sysfs_read_again(sysfs, "sys/number", buf, sizeof(buf)), 0);
+                assert_string_equal(buf, i == 0 ? "4096" : "7");
+                assert_int_equal(sysfs_read_again(sysfs, "sys/word", buf, sizeof(buf)), 0);
+                assert_string_equal(buf, "paddr");
+                put(root, "sys/number", "7\n"); /* the same file with another content */
+        }
+        assert_int_equal(sysfs_read_again(sysfs, "sys/word", buf, 4), -E2BIG);
+        assert_int_equal(sysfs_read_again(sysfs, "sys/absent", buf, sizeof(buf)), -ENOENT);
+        put(root, "sys/large", "1\n"); /* what was absent is looked for again */
+        assert_int_equal(sysfs_read_again(sysfs, "sys/large", buf, sizeof(buf)), 0);
+        assert_string_equal(buf, "1");
+        assert_int_equal(sysfs_read_again(sysfs, "sys/../sys/word", buf, sizeof(buf)), -EINVAL);
+}
+
+/* There are more files than may stay open: all are read, and most descriptors stay free. */
+static void test_read_again_many(void **state) {
+        _cleanup_(sysfs_freep) Sysfs *sysfs = NULL;
+        Root *root = *state;
+        char path[32], buf[16];
+        int fd;
+
+        assert_int_equal(sysfs_open(root->path, SYSFS_READ_ONLY, &sysfs), 0);
+        for (unsigned round = 0; round < 2; round++)
+                for (unsigned i = 0; i < 700; i++) {
+                        (void) snprintf(path, sizeof(path), "sys/f%u", i);
+                        (void) snprintf(buf, sizeof(buf), "%u\n", i + round);
+                        put(root, path, buf);
+                        assert_int_equal(sysfs_read_again(sysfs, path, buf, sizeof(buf)), 0);
+                        assert_int_equal(strtoul(buf, NULL, 10), i + round);
+                }
+        fd = dup(root->fd);
+        assert_in_range(fd, 512, 600);
+        assert_int_equal(close(fd), 0);
+        for (unsigned i = 0; i < 700; i++) {
+                (void) snprintf(path, sizeof(path), "sys/f%u", i);
+                assert_int_equal(unlinkat(root->fd, path, 0), 0);
+        }
+}
+
 static void test_write(void **state) {
         const Root *root = *state;
         _cleanup_(sysfs_freep) Sysfs *sysfs = NULL, *read_only = NULL;
@@ -299,6 +346,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_paths, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_read, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_read_again, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_read_again_many, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_write, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_list, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_write_log, setup, teardown),

@@ -383,9 +383,11 @@ def perform(scenario: Scenario, options: Options) -> Result:
             started = time.monotonic()
             try:
                 bench.boot()
-                scenario.setup(bench)
-                scenario.run(bench)
-                result.reasons += scenario.judge(bench)
+                result.skipped = bench.contender.unsupported(bench)
+                if not result.skipped:
+                    scenario.setup(bench)
+                    scenario.run(bench)
+                    result.reasons += scenario.judge(bench)
             except (GuestError, ScenarioFailed) as error:
                 result.reasons.append(str(error))
             try:
