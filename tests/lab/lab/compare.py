@@ -25,10 +25,10 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _share_at(result: dict[str, Any], moment_s: float) -> float | None:
-    """The hot set's share of fast memory in the first look that is not before the moment."""
+    """The hot set's share of fast memory in the first look that is not before the moment, or in the last one."""
     if moment_s > result["seconds"]:
         return None
-    return next((s["hot_fast_share"] for s in result["samples"] if s["t"] >= moment_s), None)
+    return next((s["hot_fast_share"] for s in result["samples"] if s["t"] >= moment_s), result["hot_fast_share_end"])
 
 
 def _least(result: dict[str, Any]) -> float | None:
