@@ -6,7 +6,8 @@ from lab.placement import Placement
 from lab.scenario import Scenario
 
 HOLD_S = 14
-STALL_MS = 100
+# Nothing waits for us; what a busy host takes away shows here too.
+STALL_MS = 250
 BACK_S = 10
 
 
