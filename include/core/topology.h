@@ -120,3 +120,6 @@ bool topology_equal(const Topology *a, const Topology *b);
 
 /* Sorts, and joins what touches or overlaps; empty ranges vanish. The new number of ranges. */
 size_t topology_ranges_merge(AddressRange *ranges, size_t n_ranges);
+
+/* Bytes of all of them together. */
+uint64_t topology_ranges_bytes(const AddressRange *ranges, size_t n_ranges);

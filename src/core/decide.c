@@ -395,20 +395,12 @@ static void decide_slices(const DecideInput *input, const TopologyNode *node,
                 d->slices.n_fresh = 0;
 }
 
-static uint64_t covered_bytes(const TopologyNode *node) {
-        uint64_t covered = 0;
-
-        for (size_t i = 0; i < node->n_ranges; i++)
-                covered += node->ranges[i].end - node->ranges[i].start;
-        return covered;
-}
-
 /* Has each kdamond of the node been all over its part since it was turned on? */
 static bool sweep_is_over(const DecideInput *input, const TopologyNode *node,
                           const NodeDecision *d) {
         unsigned n = d->slices.n_slices;
         /* Slices end at memory blocks. */
-        uint64_t part = covered_bytes(node) / n,
+        uint64_t part = topology_ranges_bytes(node->ranges, node->n_ranges) / n,
                  least = n == 1 ? part : part - MIN(part, input->topology->block_size_bytes);
 
         if (!input->stats || d->first_slot + n > input->stats->n_kdamonds)
@@ -432,7 +424,7 @@ static NodeStage decide_stage(const DecideInput *input, DecideState *state,
          * answering for too long. */
         first_window_is_limited = input->caps & DAMON_CAP_REFRESH;
         if (!first_window_is_limited && on_us < DECIDE_EMPTY_US &&
-            !(sweeps && covered_bytes(node) <= SWEEP_AT_ONCE_BYTES))
+            !(sweeps && topology_ranges_bytes(node->ranges, node->n_ranges) <= SWEEP_AT_ONCE_BYTES))
                 return NODE_STAGE_EMPTY;
         if (sweeps && on_us < DECIDE_SWEEP_MAX_US && !(is_on && sweep_is_over(input, node, d)))
                 return NODE_STAGE_SWEEP;

@@ -60,16 +60,8 @@ bool plan_equal(const Plan *a, const Plan *b) {
         return true;
 }
 
-static uint64_t ranges_bytes(const DamonContext *context) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < context->n_ranges; i++)
-                bytes += context->ranges[i].end - context->ranges[i].start;
-        return bytes;
-}
-
 static void plan_monitoring(const Monitoring *m, uint32_t caps, DamonContext *context) {
-        uint64_t bytes = ranges_bytes(context);
+        uint64_t bytes = topology_ranges_bytes(context->ranges, context->n_ranges);
 
         context->operations = DAMON_OPS_PADDR;
         context->sample_us = m->sample_us;
@@ -199,7 +191,8 @@ static void plan_stage(NodeStage stage, DamonContext *context) {
                 return;
         for (size_t i = 0; i < context->n_schemes; i++) {
                 if (stage == NODE_STAGE_SWEEP && i == 0) {
-                        plan_sweep(ranges_bytes(context), &context->schemes[i]);
+                        plan_sweep(topology_ranges_bytes(context->ranges, context->n_ranges),
+                                   &context->schemes[i]);
                         continue;
                 }
                 context->schemes[i].sz_max = 0;

@@ -23,14 +23,6 @@ static uint64_t block_bytes(const Topology *topology) {
         return MAX(topology->block_size_bytes, BLOCK_MIN_BYTES);
 }
 
-static uint64_t covered_bytes(const TopologyNode *node) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < node->n_ranges; i++)
-                bytes += node->ranges[i].end - node->ranges[i].start;
-        return bytes;
-}
-
 static const Policy *policy_of(const Config *config, const Topology *topology,
                                const TopologyNode *node) {
         return config_tier_policy(config, topology->tiers[node->tier].name);
@@ -42,7 +34,8 @@ bool slices_are_auto(const Config *config, const Topology *topology, const Topol
 
 unsigned slices_slots(const Config *config, const Topology *topology, const TopologyNode *node) {
         uint64_t n = policy_of(config, topology, node)->kdamonds;
-        uint64_t blocks = covered_bytes(node) / block_bytes(topology);
+        uint64_t blocks =
+                topology_ranges_bytes(node->ranges, node->n_ranges) / block_bytes(topology);
 
         if (!topology_node_is_monitored(node))
                 return 0;
@@ -75,7 +68,8 @@ size_t slices_first_slot(const Config *config, const Topology *topology, int nid
 
 int slices_ranges(const Topology *topology, const TopologyNode *node, unsigned slice,
                   unsigned n_slices, AddressRange **ret, size_t *ret_n) {
-        uint64_t block = block_bytes(topology), blocks = covered_bytes(node) / block;
+        uint64_t block = block_bytes(topology),
+                 blocks = topology_ranges_bytes(node->ranges, node->n_ranges) / block;
         /* In bytes of covered memory, from the first range on. */
         uint64_t from = blocks * slice / n_slices * block;
         uint64_t to = slice + 1 == n_slices ? UINT64_MAX : blocks * (slice + 1) / n_slices * block;

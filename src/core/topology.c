@@ -78,6 +78,15 @@ size_t topology_ranges_merge(AddressRange *ranges, size_t n_ranges) {
         return n;
 }
 
+uint64_t topology_ranges_bytes(const AddressRange *ranges, size_t n_ranges) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < n_ranges; i++)
+                bytes += ranges[i].end - ranges[i].start;
+
+        return bytes;
+}
+
 static int add_node(Topology *topology, const NodeFacts *facts, size_t tier) {
         TopologyNode *node = &topology->nodes[topology->n_nodes];
 

@@ -338,16 +338,13 @@ static void put_topology(json_object *root, const StatusView *view) {
                 const NodeDecision *decision =
                         view->decision ? decision_find_node(view->decision, node->nid) : NULL;
                 json_object *o = append_object(nodes);
-                uint64_t covered = 0;
 
-                for (size_t k = 0; k < node->n_ranges; k++)
-                        covered += node->ranges[k].end - node->ranges[k].start;
                 put_int(o, "nid", node->nid);
                 put_u64(o, "tier", node->tier);
                 put_int(o, "promote_to", node->promote_to);
                 put_int(o, "demote_to", node->demote_to);
                 put_u64(o, "total_bytes", memory ? memory->total_bytes : node->total_bytes);
-                put_u64(o, "covered_bytes", covered);
+                put_u64(o, "covered_bytes", topology_ranges_bytes(node->ranges, node->n_ranges));
                 if (memory)
                         put_u64(o, "free_bytes", memory->free_bytes);
                 if (decision) {
