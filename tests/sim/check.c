@@ -3,6 +3,8 @@
 #include "check.h"
 #include "draw.h"
 
+#define BP 10000
+
 uint64_t check_seed;
 
 /* Nothing that can't be reached, and both schemes at work in between. */
@@ -53,6 +55,59 @@ bool check_quotas(const Sim *sim) {
                         return false;
         }
         return true;
+}
+
+/* Watermarks as they are now, not as they were when the thresholds were set. */
+bool check_floors(const Sim *sim) {
+        for (size_t i = 0; i < sim->topology->n_nodes; i++) {
+                const NodeDecision *d = &sim->decision.nodes[i];
+
+                if (d->reserve_bytes < sim->nodes[i].floor ||
+                    d->headroom_bytes <= sim->nodes[i].floor)
+                        return false;
+        }
+        return true;
+}
+
+/* Each node that has something cold, and somewhere to put it, keeps what was asked for. The
+ * daemon lets a quarter of the band go before it acts, and the kernel counts in basis points. */
+bool check_headroom(const Sim *sim) {
+        for (size_t i = 0; i < sim->topology->n_nodes; i++) {
+                const NodeDecision *d = &sim->decision.nodes[i], *target;
+                const TopologyNode *node = &sim->topology->nodes[i];
+                uint64_t slack =
+                        (d->headroom_bytes - d->reserve_bytes) / 4 + node->total_bytes / BP;
+
+                if (node->demote_to == NODE_NONE)
+                        continue;
+                target = decision_find_node(&sim->decision, node->demote_to);
+                if (sim->nodes[i].cold < node->total_bytes / 100 ||
+                    sim_free(sim, (size_t) (target - sim->decision.nodes)) <
+                            target->headroom_bytes + target->headroom_bytes / 10)
+                        continue;
+                if (sim_free(sim, i) + slack < d->headroom_bytes)
+                        return false;
+        }
+        return true;
+}
+
+bool check_rest(const Sim *sim, uint64_t moved, unsigned commits, unsigned minutes) {
+        uint64_t giving = 0;
+
+        for (size_t i = 0; i < sim->topology->n_nodes; i++)
+                giving += sim->topology->nodes[i].demote_to != NODE_NONE ? sim->nodes[i].total : 0;
+        return moved <= giving / 50 * minutes && commits <= 30 * minutes;
+}
+
+/* A page that finds no room was isolated and looked at for nothing. Some windows are under way when
+ * a node fills up; more than what arrived means that somebody pushes against the floor. */
+bool check_failed(const Sim *sim) {
+        return sim->failed <= sim->moved + 64 * MIB;
+}
+
+/* Over a whole life, and while something moves: less than every other look changes the plan. */
+bool check_commits(const Sim *sim) {
+        return sim->commits <= 10 + sim->now_us / SIM_SECOND;
 }
 
 void check_decision(const Sim *sim) {

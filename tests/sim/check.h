@@ -20,6 +20,12 @@ extern uint64_t check_seed; /* of the machine that is looked at, for the message
 
 bool check_thresholds(const NodeDecision *d, uint64_t total);
 bool check_quotas(const Sim *sim);
+bool check_floors(const Sim *sim);
+bool check_headroom(const Sim *sim);
+/* Next to nothing @moved in that time, and the plan was let alone. */
+bool check_rest(const Sim *sim, uint64_t moved, unsigned commits, unsigned minutes);
+bool check_failed(const Sim *sim);
+bool check_commits(const Sim *sim);
 /* After each decision. */
 void check_decision(const Sim *sim);
 

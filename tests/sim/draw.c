@@ -144,6 +144,36 @@ void draw_workload(Sim *sim) {
         }
 }
 
+/* Is there room below for the headroom of all that is above? Where not, a headroom set by hand
+ * fills the slow nodes to the brim, and nothing rises through a middle tier that is full. */
+static bool has_room(const Sim *sim) {
+        const Policy *policy = &sim->config->policy;
+        const Topology *topology = sim->topology;
+        uint64_t more[64] = {};
+
+        for (size_t tier = 0; tier < topology->n_tiers; tier++)
+                for (size_t i = 0; i < topology->n_nodes; i++) {
+                        uint64_t total = topology->nodes[i].total_bytes, wanted, free_bytes;
+                        const TopologyNode *below =
+                                topology_find_node(topology, topology->nodes[i].demote_to);
+
+                        if (topology->nodes[i].tier != tier)
+                                continue;
+                        wanted = policy->headroom_mode == HEADROOM_RATIO
+                                         ? total / 10000 * policy->headroom_bp
+                                         : policy->headroom_bytes;
+                        wanted = MAX(wanted, sim->nodes[i].floor + total / 16) + more[i] +
+                                 sim->nodes[i].hot * 2;
+                        free_bytes = sim_free(sim, i);
+                        if (wanted <= free_bytes)
+                                continue;
+                        if (!below)
+                                return false;
+                        more[below - topology->nodes] += wanted - free_bytes;
+                }
+        return true;
+}
+
 void draw_machine(Sim *sim, uint64_t seed, bool varied) {
         Config *config;
         Topology *topology;
@@ -154,4 +184,6 @@ void draw_machine(Sim *sim, uint64_t seed, bool varied) {
         sim_new(sim, config, topology, draw_releases[draw(0, DRAW_RELEASES - 1)],
                 draw(100, 2000) * MIB);
         draw_workload(sim);
+        if (!has_room(sim))
+                config->policy.headroom_mode = HEADROOM_AUTO;
 }

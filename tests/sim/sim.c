@@ -324,13 +324,15 @@ void sim_print(const Sim *sim) {
 
                 print_message(
                         "node %i tier %zu up %i down %i: %llu MiB, hot %llu cold %llu free %llu; "
-                        "floor %llu reserve %llu headroom %llu, quota down %llu up %llu\n",
+                        "floor %llu (now %llu) reserve %llu headroom %llu, quota down %llu up "
+                        "%llu\n",
                         node->nid, node->tier, node->promote_to, node->demote_to,
                         (unsigned long long) (sim->nodes[i].total / MIB),
                         (unsigned long long) (sim->nodes[i].hot / MIB),
                         (unsigned long long) (sim->nodes[i].cold / MIB),
                         (unsigned long long) (sim_free(sim, i) / MIB),
                         (unsigned long long) (d->floor_bytes / MIB),
+                        (unsigned long long) (sim->nodes[i].floor / MIB),
                         (unsigned long long) (d->reserve_bytes / MIB),
                         (unsigned long long) (d->headroom_bytes / MIB),
                         (unsigned long long) (d->demote.quota_bytes / MIB),
