@@ -14,6 +14,9 @@
 #define FULL_US (5 * SIM_SECOND)
 
 static size_t index_of(const Sim *sim, int nid) {
+        /* As a rule they are numbered through. */
+        if ((size_t) nid < sim->topology->n_nodes && sim->topology->nodes[nid].nid == nid)
+                return (size_t) nid;
         for (size_t i = 0; i < sim->topology->n_nodes; i++)
                 if (sim->topology->nodes[i].nid == nid)
                         return i;
@@ -82,7 +85,8 @@ static void run_scheme(Sim *sim, size_t k, size_t s, uint64_t *budget) {
         size_t to_index = index_of(sim, meta->schemes[s].to);
         SimNode *to = &sim->nodes[to_index];
         bool demote = meta->schemes[s].direction == DIRECTION_DEMOTE;
-        uint64_t window_us = sim->decision.window_ms * UINT64_C(1000), pool, want, room, moved;
+        uint64_t window_us = sim->decision.window_ms * UINT64_C(1000), pool, quota, want, room,
+                 moved;
 
         c->nr_snapshots++;
         if (is_sweep(scheme)) {
@@ -94,10 +98,13 @@ static void run_scheme(Sim *sim, size_t k, size_t s, uint64_t *budget) {
         if (demote && scheme->age_min == 0)
                 pool += from->hot / 1000 * MISTAKEN_PERMILLE * window_us / SIM_SECOND;
         pool /= meta->n_slices;
-        want = MIN(MIN(pool, allowed(sim, scheme)), *budget) >> 12 << 12;
+        if (pool == 0)
+                return;
+        quota = allowed(sim, scheme);
+        want = MIN(MIN(pool, quota), *budget) >> 12 << 12;
         c->sz_tried += want;
         c->sz_passed += want;
-        c->qt_exceeds += want >= allowed(sim, scheme);
+        c->qt_exceeds += want >= quota;
         room = sim_free(sim, to_index);
         room -= MIN(room, to->floor);
         moved = MIN(want, room) >> 12 << 12;

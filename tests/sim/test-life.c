@@ -9,7 +9,7 @@
 #include "check.h"
 #include "draw.h"
 
-#define LIVES 500
+#define LIVES 300
 
 typedef enum Life {
         LIFE_JUMP,
