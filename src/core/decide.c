@@ -156,19 +156,13 @@ static uint64_t quantum(const DecideInput *input, uint64_t rate, const NodeDecis
         return MAX(bytes, QUANTUM_MIN_BYTES);
 }
 
-static size_t count_promoters(const Topology *topology, int target) {
+/* Nodes that send pages to @target. */
+static size_t count_sources(const Topology *topology, int target, Direction direction) {
         size_t n = 0;
 
         for (size_t i = 0; i < topology->n_nodes; i++)
-                n += topology->nodes[i].promote_to == target;
-        return n;
-}
-
-static size_t count_demoters(const Topology *topology, int target) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                n += topology->nodes[i].demote_to == target;
+                n += target == (direction == DIRECTION_PROMOTE ? topology->nodes[i].promote_to
+                                                               : topology->nodes[i].demote_to);
         return n;
 }
 
@@ -176,7 +170,7 @@ static size_t count_demoters(const Topology *topology, int target) {
 static uint64_t inflow(const DecideInput *input, const Decision *decision,
                        const NodeSample *target) {
         const Topology *topology = input->topology;
-        size_t n = count_promoters(topology, target->nid);
+        size_t n = count_sources(topology, target->nid, DIRECTION_PROMOTE);
         uint64_t sum = 0;
 
         for (size_t i = 0; i < topology->n_nodes; i++)
@@ -227,7 +221,9 @@ static void decide_thresholds(const DecideInput *input, const Decision *decision
 }
 
 /* Watermarks move a little all the time (boosts after fragmentation, CMA): thresholds follow only
- * when they are off by this share, since each change is a commit. */
+ * when they are off by this share, since each change is a commit. But the floor must not come up to
+ * the old reserve: promotion would fail, and demotion see its goal met where nothing can be placed.
+ */
 #define THRESHOLD_SLACK 16
 
 static void keep_close_thresholds(const NodeDecision *before, NodeDecision *d) {
@@ -235,7 +231,8 @@ static void keep_close_thresholds(const NodeDecision *before, NodeDecision *d) {
                                ? before->headroom_bytes - d->headroom_bytes
                                : d->headroom_bytes - before->headroom_bytes;
 
-        if (far > before->headroom_bytes / THRESHOLD_SLACK)
+        if (far > before->headroom_bytes / THRESHOLD_SLACK ||
+            d->floor_bytes > before->floor_bytes / 2 + before->reserve_bytes / 2)
                 return;
         d->floor_bytes = before->floor_bytes;
         d->reserve_bytes = before->reserve_bytes;
@@ -282,14 +279,13 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
                           const NodeDecision *previous, bool by_kernel, NodeDecision *d) {
         const NodeSample *target = sample_find_node(input->sample, node->demote_to);
         const Policy *policy = node_policy(input, node);
-        uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
-
         GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_DEMOTE, node->nid,
                                        node->demote_to);
+        uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
 
         d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
         full = quantum(input, policy->demote_rate, d, target,
-                       count_demoters(input->topology, target->nid));
+                       count_sources(input->topology, target->nid, DIRECTION_DEMOTE));
         full = MIN(full, MAX(sample->total_bytes / QUANTUM_SHARE, QUANTUM_MIN_BYTES));
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
         d->demote.held_back = guard_limit_holds_back(&limit);
@@ -315,16 +311,16 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
                            bool by_kernel, NodeDecision *d) {
         const NodeSample *target = sample_find_node(input->sample, node->promote_to);
         const Policy *policy = node_policy(input, node);
+        GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_PROMOTE, node->nid,
+                                       node->promote_to);
         uint64_t margin = target_decision->reserve_bytes -
                           MIN(target_decision->floor_bytes, target_decision->reserve_bytes);
 
-        GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_PROMOTE, node->nid,
-                                       node->promote_to);
-
         d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
-        d->promote.quota_bytes = quantum(input, policy->promote_rate, d, target,
-                                         count_promoters(input->topology, target->nid));
+        d->promote.quota_bytes =
+                quantum(input, policy->promote_rate, d, target,
+                        count_sources(input->topology, target->nid, DIRECTION_PROMOTE));
         d->promote.quota_bytes = MAX(d->promote.quota_bytes >> limit.shift, QUANTUM_MIN_BYTES);
         d->promote.held_back = guard_limit_holds_back(&limit);
         d->promote.open = !limit.closed;
@@ -415,7 +411,8 @@ static bool sweep_is_over(const DecideInput *input, const TopologyNode *node,
 static NodeStage decide_stage(const DecideInput *input, DecideState *state,
                               const TopologyNode *node, const NodeDecision *d) {
         bool is_on = state->on_since_us > 0, first_window_is_limited;
-        bool sweeps = node->demote_to != NODE_NONE && node_policy(input, node)->young_filter;
+        bool sweeps = d->n_slots > 0 && node->demote_to != NODE_NONE &&
+                      node_policy(input, node)->young_filter;
         uint64_t on_us = is_on ? input->now_us - state->on_since_us : 0;
 
         if (nodeset_has(&state->live, node->nid))

@@ -35,8 +35,8 @@ static void fixture_done(Fixture *f) {
         stats_done(&f->stats);
 }
 
-static int step_result(Fixture *f, const Sample *sample, Decision *ret) {
-        DecideInput input = {
+static DecideInput input_new(const Fixture *f, const Sample *sample) {
+        return (DecideInput){
                 .config = f->config,
                 .topology = f->topology,
                 .caps = f->caps,
@@ -44,6 +44,10 @@ static int step_result(Fixture *f, const Sample *sample, Decision *ret) {
                 .stats = &f->stats,
                 .now_us = sample->now_us,
         };
+}
+
+static int step_result(Fixture *f, const Sample *sample, Decision *ret) {
+        DecideInput input = input_new(f, sample);
 
         return decide(&input, &f->state, f->has_previous ? &f->previous : NULL, ret);
 }
@@ -299,6 +303,19 @@ static void test_no_filter_no_sweep(void **state) {
         fixture_done(&f);
 }
 
+/* All memory of a node may be gone from what is monitored, and it still has neighbours. */
+static void test_no_ranges(void **state) {
+        Fixture f = fixture_new(CAPS_7_3, GIB, NULL);
+
+        (void) state;
+        f.state.on_since_us = 1;
+        f.topology->nodes[0].n_ranges = 0;
+        assert_int_equal(step(&f, SECOND, 0, 0)->nodes[0].stage, NODE_STAGE_LIVE);
+        assert_int_equal(f.previous.nodes[0].n_slots, 0);
+        assert_int_equal(f.previous.nodes[1].first_slot, 0);
+        fixture_done(&f);
+}
+
 static void test_slack(void **state) {
         Fixture f = fixture_new(CAPS_7_3, GIB, NULL);
         _cleanup_(decision_done) Decision first = {};
@@ -312,6 +329,23 @@ static void test_slack(void **state) {
         step(&f, 3 * SECOND, 0, 60 * MIB);
         assert_false(decision_equal(&first, &f.previous));
         assert_int_equal(f.previous.nodes[0].floor_bytes, 60 * MIB);
+        fixture_done(&f);
+}
+
+/* A floor that creeps up, too little at a time to count, is followed before it reaches the reserve.
+ */
+static void test_creeping_floor(void **state) {
+        static const char *const lines[] = {"Policy.Headroom=200M", NULL};
+        Fixture f = fixture_new(CAPS_7_3, GIB, lines);
+
+        (void) state;
+        skip_stages(&f);
+        for (uint64_t i = 1; i <= 60; i++) {
+                const NodeDecision *d = &step(&f, i * SECOND, 0, (20 + i) * MIB)->nodes[0];
+
+                assert_true(d->reserve_bytes > (20 + i) * MIB);
+                assert_true(d->headroom_bytes > d->reserve_bytes);
+        }
         fixture_done(&f);
 }
 
@@ -332,16 +366,10 @@ static void test_slices(void **state) {
         for (size_t i = 0; i < ELEMENTSOF(d); i++) {
                 _cleanup_(sample_done) Sample sample =
                         machine_sample(f.topology, (i + 1) * 5 * SECOND, GIB, MIB);
-                DecideInput input = {
-                        .config = f.config,
-                        .topology = f.topology,
-                        .caps = f.caps,
-                        .sample = &sample,
-                        .stats = &stats,
-                        .verdicts = verdicts,
-                        .now_us = sample.now_us,
-                };
+                DecideInput input = input_new(&f, &sample);
 
+                input.stats = &stats;
+                input.verdicts = verdicts;
                 /* The last one comes after a reload: nothing was decided before, but two run. */
                 input.present = i == 3 ? &present : NULL;
                 sample.full = i < 3;
@@ -384,15 +412,9 @@ static void test_learns_speed(void **state) {
                 _cleanup_(sample_done) Sample sample =
                         machine_sample(f.topology, (i + 1) * 5 * SECOND, GIB, MIB);
                 Stats stats = {.kdamonds = kdamonds, .n_kdamonds = 2, .window_us = 5 * SECOND};
-                DecideInput input = {
-                        .config = f.config,
-                        .topology = f.topology,
-                        .caps = f.caps,
-                        .sample = &sample,
-                        .stats = &stats,
-                        .now_us = sample.now_us,
-                };
+                DecideInput input = input_new(&f, &sample);
 
+                input.stats = &stats;
                 sample.full = true;
                 kdamonds[1].schemes[0].delta.sz_applied = cases[i].applied;
                 assert_int_equal(decide(&input, &f.state, i > 0 ? &before : NULL, &now), 0);
@@ -421,13 +443,7 @@ static void test_guard(void **state) {
                                .n_nodes = 2,
                                .tiers = tiers,
                                .n_tiers = 2};
-                DecideInput input = {
-                        .config = f.config,
-                        .topology = f.topology,
-                        .caps = f.caps,
-                        .sample = &sample,
-                        .now_us = SECOND,
-                };
+                DecideInput input = input_new(&f, &sample);
                 _cleanup_(decision_done) Decision free = {}, held = {}, closed = {};
 
                 skip_stages(&f);
@@ -535,7 +551,9 @@ int main(void) {
                 cmocka_unit_test(test_learns_speed),
                 cmocka_unit_test(test_guard),
                 cmocka_unit_test(test_no_filter_no_sweep),
+                cmocka_unit_test(test_no_ranges),
                 cmocka_unit_test(test_slack),
+                cmocka_unit_test(test_creeping_floor),
                 cmocka_unit_test(test_missing_node),
                 cmocka_unit_test(test_an_hour_settles),
                 cmocka_unit_test(test_equal_and_copy),
