@@ -19,9 +19,8 @@
 /* How many slots the node has: what Kdamonds= says, or with "auto" its part of CpuShare=; no more
  * than it has memory blocks. 0 when nobody watches the node. */
 unsigned slices_slots(const Config *config, const Topology *topology, const TopologyNode *node);
-/* All nodes' slots together, and where the node's first one is among them (SIZE_MAX: none). */
+/* All nodes' slots together. */
 size_t slices_count_slots(const Config *config, const Topology *topology);
-size_t slices_first_slot(const Config *config, const Topology *topology, int nid);
 /* Does the operator leave the number to us? */
 bool slices_are_auto(const Config *config, const Topology *topology, const TopologyNode *node);
 

@@ -376,18 +376,16 @@ static void decide_slices(const DecideInput *input, const TopologyNode *node,
         else
                 d->slices.n_slices =
                         is_auto ? MAX(count_present(input, d, n_slots), 1U) : d->n_slots;
+        if (is_auto && input->sample->full && input->stats && input->verdicts &&
+            input->stats->n_kdamonds == n_slots) {
+                for (size_t k = d->first_slot; k < d->first_slot + d->slices.n_slices; k++)
+                        step.cpu_permille += stats_cpu_permille(input->stats, k);
+                step.cpu_limited = is_cpu_limited(input, d);
+                (void) slices_step(&d->slices, &step);
+        }
         /* The first window of a kdamond has no limit up to 6.16. */
         if ((input->caps & DAMON_CAP_REFRESH) ||
             input->now_us >= d->slices.since_us + DECIDE_EMPTY_US)
-                d->slices.n_fresh = 0;
-        if (!is_auto || !input->sample->full || !input->stats || !input->verdicts ||
-            input->stats->n_kdamonds != n_slots)
-                return;
-        for (size_t k = d->first_slot; k < d->first_slot + d->slices.n_slices; k++)
-                step.cpu_permille += stats_cpu_permille(input->stats, k);
-        step.cpu_limited = is_cpu_limited(input, d);
-        (void) slices_step(&d->slices, &step);
-        if (input->caps & DAMON_CAP_REFRESH)
                 d->slices.n_fresh = 0;
 }
 

@@ -53,19 +53,6 @@ size_t slices_count_slots(const Config *config, const Topology *topology) {
         return n;
 }
 
-size_t slices_first_slot(const Config *config, const Topology *topology, int nid) {
-        size_t k = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                const TopologyNode *node = &topology->nodes[i];
-
-                if (node->nid == nid)
-                        return topology_node_is_monitored(node) ? k : SIZE_MAX;
-                k += slices_slots(config, topology, node);
-        }
-        return SIZE_MAX;
-}
-
 int slices_ranges(const Topology *topology, const TopologyNode *node, unsigned slice,
                   unsigned n_slices, AddressRange **ret, size_t *ret_n) {
         uint64_t block = block_bytes(topology),

@@ -63,8 +63,6 @@ static void test_slots(void **state) {
         t->n_cpus = 64;
         assert_int_equal(slices_slots(by_default, t, &t->nodes[0]), 8);
         assert_int_equal(slices_count_slots(by_default, t), 16);
-        assert_int_equal(slices_first_slot(by_default, t, 1), 8);
-        assert_int_equal(slices_first_slot(by_default, t, 7), SIZE_MAX);
         assert_int_equal(slices_count_slots(fixed, t), 6);
         /* 32 blocks are the end, and so is SLICES_MAX. */
         assert_int_equal(slices_slots(greedy, t, &t->nodes[0]), 32);
