@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "core/config.h"
+#include "core/diff.h"
 
 /* Switches of the machine outside DAMON's tree that are turned while the service runs and turned
  * back at its end. The one table of them. */
@@ -23,3 +27,8 @@ typedef struct KnobInfo {
 } KnobInfo;
 
 const KnobInfo *knob_info(Knob knob);
+
+/* KNOB_BIT()s of those that this configuration turns. */
+uint32_t knobs_wanted(const Config *config);
+/* Adds the write that turns it, to ours or back to theirs. 0 or -ENOMEM. */
+int knob_turn(Knob knob, bool ours, OpList *ops);

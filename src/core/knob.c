@@ -24,3 +24,18 @@ static const KnobInfo knobs[_KNOB_MAX] = {
 const KnobInfo *knob_info(Knob knob) {
         return &knobs[knob];
 }
+
+uint32_t knobs_wanted(const Config *config) {
+        uint32_t wanted = KNOB_BIT(KNOB_DAMON_STAT);
+
+        if (config->manager.reclaim_demotion == RECLAIM_DEMOTION_ENABLE)
+                wanted |= KNOB_BIT(KNOB_RECLAIM_DEMOTION);
+        return wanted;
+}
+
+int knob_turn(Knob knob, bool ours, OpList *ops) {
+        const KnobInfo *info = knob_info(knob);
+
+        return op_list_add(ops, OP_KNOB, OP_NO_KDAMOND, ours ? info->ours : info->theirs, "%s",
+                           info->path);
+}

@@ -109,17 +109,12 @@ static int print_plan(Sysfs *sysfs, const Job *job, bool ours, const Config *con
                      s++)
                         print_event(out, report_pair(config, topology, &decision,
                                                      &plan.kdamonds[k].schemes[s]));
-        for (Knob knob = 0; knob < _KNOB_MAX; knob++) {
-                if (!(job->knobs & KNOB_BIT(knob)) ||
-                    (knob == KNOB_RECLAIM_DEMOTION &&
-                     config->manager.reclaim_demotion == RECLAIM_DEMOTION_LEAVE))
-                        continue;
-                r = op_list_add(&ops, OP_KNOB, OP_NO_KDAMOND, knob_info(knob)->ours, "%s",
-                                knob_info(knob)->path);
-                if (r < 0)
-                        return r;
-        }
-        r = diff_trees(&present, &plan.tree, caps, &ops);
+        r = 0;
+        for (Knob knob = 0; r >= 0 && knob < _KNOB_MAX; knob++)
+                if (job->knobs & knobs_wanted(config) & KNOB_BIT(knob))
+                        r = knob_turn(knob, /* ours= */ true, &ops);
+        if (r >= 0)
+                r = diff_trees(&present, &plan.tree, caps, &ops);
         if (r < 0)
                 return r;
         print_ops(&ops, out);

@@ -90,19 +90,10 @@ static int take_topology(Manager *m, const Job *job) {
         return 0;
 }
 
-/* The knobs that this configuration turns. */
-static uint32_t wanted_knobs(const Config *config) {
-        uint32_t knobs = KNOB_BIT(KNOB_DAMON_STAT);
-
-        if (config->manager.reclaim_demotion == RECLAIM_DEMOTION_ENABLE)
-                knobs |= KNOB_BIT(KNOB_RECLAIM_DEMOTION);
-        return knobs;
-}
-
 /* Turn @knobs with @job, and back what a reload does not want turned any more. A module that lets
  * no kdamond run beside it has to go before staging; the rest may. */
 static void turn_knobs(Manager *m, Job *job, uint32_t knobs) {
-        uint32_t back = m->record.knobs & ~wanted_knobs(m->config);
+        uint32_t back = m->record.knobs & ~knobs_wanted(m->config);
 
         for (Knob knob = 0; knob < _KNOB_MAX; knob++) {
                 const KnobInfo *info = knob_info(knob);
@@ -110,8 +101,7 @@ static void turn_knobs(Manager *m, Job *job, uint32_t knobs) {
 
                 if (!turn && !(back & KNOB_BIT(knob)))
                         continue;
-                if (op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND, turn ? info->ours : info->theirs,
-                                "%s", info->path) < 0)
+                if (knob_turn(knob, turn, &job->ops) < 0)
                         continue; /* the next round tries again */
                 manager_say(m, turn ? report_knob(info) : report_knob_restored(info));
         }
@@ -161,7 +151,7 @@ void manager_prepared(Manager *m, Job *job) {
                 return waits(m) ? manager_rest(m, PHASE_WAITING, report_exclusive(module, true))
                                 : refuse(m, report_exclusive(module, false), MANAGER_EXIT_REFUSED);
         }
-        knobs = job->knobs & wanted_knobs(m->config);
+        knobs = job->knobs & knobs_wanted(m->config);
         r = manager_claim(
                 m, ours ? job->tree.n_kdamonds : slices_count_slots(m->config, m->topology), knobs);
         if (r < 0) {
@@ -191,7 +181,7 @@ void manager_staged(Manager *m, Job *job) {
                 return manager_stop(m, MANAGER_EXIT_FAILURE);
         }
         m->caps = job->caps;
-        m->record.knobs &= wanted_knobs(m->config);
+        m->record.knobs &= knobs_wanted(m->config);
         m->has_memory = job->sample.has_memory;
         m->n_writes = 0;
         m->adopted = job->adopt && !m->ready;

@@ -31,9 +31,7 @@ void manager_give_back(Manager *m) {
                 r = diff_release(&m->present, &job->ops);
                 for (Knob knob = 0; r >= 0 && knob < _KNOB_MAX; knob++)
                         if (m->record.knobs & KNOB_BIT(knob))
-                                r = op_list_add(&job->ops, OP_KNOB, OP_NO_KDAMOND,
-                                                knob_info(knob)->theirs, "%s",
-                                                knob_info(knob)->path);
+                                r = knob_turn(knob, /* ours= */ false, &job->ops);
         }
         if (r < 0) {
                 manager_say_errno(m, LOG_ERR, r, "Failed to give back what is ours");
