@@ -7,7 +7,7 @@
 
 #include "base/parse.h"
 #include "core/message.h"
-#include "core/report.h"
+#include "report-internal.h"
 
 /* The reason, with its numbers. Allocated. */
 static char *reason_text(const Topology *topology, const GuardEvent *what) {

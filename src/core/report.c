@@ -10,9 +10,9 @@
 
 #include "base/parse.h"
 #include "core/message.h"
-#include "core/report.h"
+#include "report-internal.h"
 
-static Event *done(Event *event, int r) {
+Event *report_done(Event *event, int r) {
         return r < 0 ? event_free(event) : event;
 }
 
@@ -35,7 +35,7 @@ static int add_scheme(Event *event, const PlanScheme *scheme) {
         return event_add(event, "TARGET_NODE", "%i", scheme->to);
 }
 
-static int add_u64(Event *event, const char *name, uint64_t value) {
+int report_add_u64(Event *event, const char *name, uint64_t value) {
         return event_add(event, name, "%llu", (unsigned long long) value);
 }
 
@@ -48,7 +48,7 @@ Event *report_tiers(const Topology *topology) {
         r = event_add(event, "EVIDENCE", "%s", tier_evidence_to_string(topology->evidence));
         if (r >= 0)
                 r = event_add(event, "TIERS", "%zu", topology->n_tiers);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_tier(const Topology *topology, size_t tier) {
@@ -70,8 +70,8 @@ Event *report_tier(const Topology *topology, size_t tier) {
         if (r >= 0)
                 r = event_add(event, "NODES", "%s", nodes);
         if (r >= 0)
-                r = add_u64(event, "BYTES", bytes);
-        return done(event, r);
+                r = report_add_u64(event, "BYTES", bytes);
+        return report_done(event, r);
 }
 
 Event *report_features(uint32_t caps, bool by_kernel) {
@@ -87,7 +87,7 @@ Event *report_features(uint32_t caps, bool by_kernel) {
         r = event_add(event, "FEATURES", "%s", text);
         if (r >= 0)
                 r = event_add(event, "LOOP", "%s", by_kernel ? "kernel" : "daemon");
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_pair(const Config *config, const Topology *topology, const Decision *decision,
@@ -119,15 +119,16 @@ Event *report_pair(const Config *config, const Topology *topology, const Decisio
                           scheme->from, scheme->to, rate, free_text);
         r = add_scheme(event, scheme);
         if (r >= 0)
-                r = add_u64(event, "RATE_LIMIT_BYTES",
-                            demote ? policy->demote_rate : policy->promote_rate);
+                r = report_add_u64(event, "RATE_LIMIT_BYTES",
+                                   demote ? policy->demote_rate : policy->promote_rate);
         if (r >= 0)
-                r = add_u64(event, "QUOTA_BYTES", quota);
+                r = report_add_u64(event, "QUOTA_BYTES", quota);
         if (r >= 0)
-                r = add_u64(event, demote ? "HEADROOM_BYTES" : "RESERVE_BYTES", bytes);
+                r = report_add_u64(event, demote ? "HEADROOM_BYTES" : "RESERVE_BYTES", bytes);
         if (r >= 0)
-                r = add_u64(event, "FLOOR_BYTES", demote ? own->floor_bytes : target->floor_bytes);
-        return done(event, r);
+                r = report_add_u64(event, "FLOOR_BYTES",
+                                   demote ? own->floor_bytes : target->floor_bytes);
+        return report_done(event, r);
 }
 
 Event *report_headroom(const NodeDecision *node) {
@@ -144,10 +145,10 @@ Event *report_headroom(const NodeDecision *node) {
                           node->nid, floor, headroom);
         r = event_add(event, "NODE", "%i", node->nid);
         if (r >= 0)
-                r = add_u64(event, "HEADROOM_BYTES", node->headroom_bytes);
+                r = report_add_u64(event, "HEADROOM_BYTES", node->headroom_bytes);
         if (r >= 0)
-                r = add_u64(event, "FLOOR_BYTES", node->floor_bytes);
-        return done(event, r);
+                r = report_add_u64(event, "FLOOR_BYTES", node->floor_bytes);
+        return report_done(event, r);
 }
 
 Event *report_idle(const Topology *topology) {
@@ -182,7 +183,7 @@ static Event *report_started(const DamonTree *tree, const char *id, const char *
         event = event_new(LOG_INFO, id, "Tiering with %zu kdamond%s%s (pid %s)", n_on,
                           n_on == 1 ? "" : "s", verb, pids);
         r = event_add(event, "PIDS", "%s", pids);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_running(const DamonTree *tree) {
@@ -200,9 +201,9 @@ static int add_node_state(Event *event, const char *free_name, const char *headr
         int r = 0;
 
         if (memory)
-                r = add_u64(event, free_name, memory->free_bytes);
+                r = report_add_u64(event, free_name, memory->free_bytes);
         if (r >= 0 && node)
-                r = add_u64(event, headroom_name, node->headroom_bytes);
+                r = report_add_u64(event, headroom_name, node->headroom_bytes);
         return r;
 }
 
@@ -229,21 +230,21 @@ Event *report_moved(const PlanScheme *scheme, const LedgerPair *since, const Led
                           verdict_to_string(verdict));
         r = add_scheme(event, scheme);
         if (r >= 0)
-                r = add_u64(event, "BYTES", since->applied_bytes);
+                r = report_add_u64(event, "BYTES", since->applied_bytes);
         if (r >= 0)
-                r = add_u64(event, "TRIED_BYTES", since->tried_bytes);
+                r = report_add_u64(event, "TRIED_BYTES", since->tried_bytes);
         if (r >= 0)
-                r = add_u64(event, "PASSED_BYTES", since->passed_bytes);
+                r = report_add_u64(event, "PASSED_BYTES", since->passed_bytes);
         if (r >= 0)
-                r = add_u64(event, "TOTAL_BYTES", total->applied_bytes);
+                r = report_add_u64(event, "TOTAL_BYTES", total->applied_bytes);
         if (r >= 0)
                 r = add_node_state(event, "FREE_BYTES", "HEADROOM_BYTES", goal_nid, decision,
                                    sample);
         if (r >= 0)
-                r = add_u64(event, "PERIOD_USEC", period_us);
+                r = report_add_u64(event, "PERIOD_USEC", period_us);
         if (r >= 0)
                 r = event_add(event, "VERDICT", "%s", verdict_to_string(verdict));
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_verdict(const PlanScheme *scheme, size_t kdamond, Verdict verdict,
@@ -261,16 +262,16 @@ Event *report_verdict(const PlanScheme *scheme, size_t kdamond, Verdict verdict,
         if (r >= 0)
                 r = event_add(event, "REASON", "%s", verdict_to_string(verdict));
         if (r >= 0)
-                r = add_u64(event, "TRIED_BYTES", numbers->delta->sz_tried);
+                r = report_add_u64(event, "TRIED_BYTES", numbers->delta->sz_tried);
         if (r >= 0)
-                r = add_u64(event, "PASSED_BYTES", numbers->delta->sz_passed);
+                r = report_add_u64(event, "PASSED_BYTES", numbers->delta->sz_passed);
         if (r >= 0)
-                r = add_u64(event, "BYTES", numbers->delta->sz_applied);
+                r = report_add_u64(event, "BYTES", numbers->delta->sz_applied);
         if (r >= 0)
-                r = add_u64(event, "EFFECTIVE_BYTES", numbers->effective_bytes);
+                r = report_add_u64(event, "EFFECTIVE_BYTES", numbers->effective_bytes);
         if (r >= 0)
                 r = event_add(event, "CPU_PERMILLE", "%u", numbers->cpu_permille);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_verdict_end(const PlanScheme *scheme, size_t kdamond, Verdict verdict,
@@ -287,8 +288,8 @@ Event *report_verdict_end(const PlanScheme *scheme, size_t kdamond, Verdict verd
         if (r >= 0)
                 r = event_add(event, "REASON", "%s", verdict_to_string(verdict));
         if (r >= 0)
-                r = add_u64(event, "LASTED_USEC", lasted_us);
-        return done(event, r);
+                r = report_add_u64(event, "LASTED_USEC", lasted_us);
+        return report_done(event, r);
 }
 
 Event *report_slices(const NodeDecision *before, const NodeDecision *now) {
@@ -306,7 +307,7 @@ Event *report_slices(const NodeDecision *before, const NodeDecision *now) {
                 r = event_add(event, "KDAMONDS", "%u", n);
         if (r >= 0)
                 r = event_add(event, "BEFORE", "%u", before->slices.n_slices);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_knob(const KnobInfo *knob) {
@@ -321,7 +322,7 @@ Event *report_knob(const KnobInfo *knob) {
                 r = event_add(event, "BEFORE", "%s", knob->theirs);
         if (r >= 0)
                 r = event_add(event, "VALUE", "%s", knob->ours);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_knob_restored(const KnobInfo *knob) {
@@ -333,7 +334,7 @@ Event *report_knob_restored(const KnobInfo *knob) {
         r = event_add(event, "PATH", "/%s", knob->path);
         if (r >= 0)
                 r = event_add(event, "VALUE", "%s", knob->theirs);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_foreign(const DamonTree *tree, bool will_wait) {
@@ -360,7 +361,7 @@ Event *report_foreign(const DamonTree *tree, bool will_wait) {
         r = event_add(event, "KDAMONDS", "%zu", tree->n_kdamonds);
         if (r >= 0)
                 r = event_add(event, "PID", "%i", pid);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_exclusive(const char *module, bool will_wait) {
@@ -371,7 +372,7 @@ Event *report_exclusive(const char *module, bool will_wait) {
                           "The kernel's %s module uses DAMON and lets no other kdamond run, %s",
                           module, will_wait ? "waiting until it is off" : "refusing to touch it");
         r = event_add(event, "MODULE", "%s", module);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_unsupported(const char *why) {
@@ -393,7 +394,7 @@ Event *report_write_failed(const Op *op, int error, const char *hint, const char
                 r = event_add(event, "ERRNO", "%i", -error);
         if (r >= 0 && op->kdamond != OP_NO_KDAMOND)
                 r = event_add(event, "KDAMOND", "%zu", op->kdamond);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_kdamond_ended(size_t kdamond, int nid) {
@@ -406,7 +407,7 @@ Event *report_kdamond_ended(size_t kdamond, int nid) {
         r = event_add(event, "KDAMOND", "%zu", kdamond);
         if (r >= 0)
                 r = event_add(event, "NODE", "%i", nid);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_tree_changed(const char *what) {
@@ -424,7 +425,7 @@ Event *report_topology_changed(const NodeSet *before, const NodeSet *now) {
         event = event_new(LOG_NOTICE, MESSAGE_TOPOLOGY_CHANGED,
                           "Nodes with memory were %s and are %s now, planning anew", a, b);
         r = event_add(event, "NODES", "%s", b);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_config_problem(const ConfigProblem *problem) {
@@ -438,7 +439,7 @@ Event *report_config_problem(const ConfigProblem *problem) {
                 r = event_add(event, "CONFIG_LINE", "%u", problem->line);
         if (r >= 0 && problem->key)
                 r = event_add(event, "CONFIG_KEY", "%s", problem->key);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_config_reloaded(size_t n_ops) {
@@ -449,7 +450,7 @@ Event *report_config_reloaded(size_t n_ops) {
                           "Reloaded the configuration; %zu write%s to the kernel", n_ops,
                           n_ops == 1 ? "" : "s");
         r = event_add(event, "WRITES", "%zu", n_ops);
-        return done(event, r);
+        return report_done(event, r);
 }
 
 Event *report_config_kept(size_t n_errors) {
@@ -471,10 +472,10 @@ Event *report_released(const Ledger *ledger) {
                           "Turned our kdamonds off and emptied the tree; promoted %s and demoted "
                           "%s in all",
                           promoted, demoted);
-        r = add_u64(event, "PROMOTED_BYTES", up);
+        r = report_add_u64(event, "PROMOTED_BYTES", up);
         if (r >= 0)
-                r = add_u64(event, "DEMOTED_BYTES", down);
-        return done(event, r);
+                r = report_add_u64(event, "DEMOTED_BYTES", down);
+        return report_done(event, r);
 }
 
 Event *report_kept_running(const DamonTree *tree) {
