@@ -16,12 +16,15 @@
  * reason, slowly and with growing patience when the reason is gone, so that it can't swing. Pure;
  * core/decide applies the limits.
  *
- *   pressure   tasks wait for memory: promotion, which takes memory, slows down
- *   failures   pages pass the filters and can't be placed: that scheme slows down
- *   ping-pong  more wants into a node than comes in, and still memory leaves it: for as long that
- * all that it holds was exchanged, or for want of anything cold. Only memory that was idle for
- * longer and longer may leave it then budget     a tier was written to as much as it may be in a
- * day: nothing moves there */
+ * Pressure: tasks wait for memory. Promotion, which takes memory, slows down.
+ *
+ * Failures: pages pass the filters and can't be placed. That scheme slows down.
+ *
+ * Ping-pong: more wants into a node than comes in, and still memory leaves it, until all that it
+ * holds was exchanged, or for want of anything cold. Only memory that was idle for longer and
+ * longer may leave it then.
+ *
+ * Budget: a tier was written to as much as it may be in a day. Nothing moves there. */
 
 typedef enum GuardKind {
         GUARD_PRESSURE,

@@ -266,8 +266,8 @@ int plan_build(const Config *config, const Topology *topology, uint32_t caps,
                 for (unsigned slice = 0; slice < n_slots; slice++) {
                         size_t k = plan.tree.n_kdamonds;
 
-                        plan.tree
-                                .n_kdamonds++; /* before it may fail, so that plan_done() sees it */
+                        /* Before it may fail, so that plan_done() sees it. */
+                        plan.tree.n_kdamonds++;
                         r = plan_slot(config, topology, node, caps, decision, slice,
                                       &plan.kdamonds[k], &plan.tree.kdamonds[k]);
                         if (r < 0)
