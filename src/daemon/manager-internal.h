@@ -85,6 +85,8 @@ void manager_say(Manager *m, Event *event);
 void manager_say_plan(Manager *m);
 /* Verdicts of this window: their starts and ends. 0 or -ENOMEM. */
 int manager_say_verdicts(Manager *m);
+/* Of the last window, as many as the plan has; NULL while there are none that fit it. */
+const Verdict *manager_verdicts(const Manager *m);
 /* Movements that are due to be told; @all: whatever is left. */
 void manager_say_moved(Manager *m, bool all);
 void manager_say_guard(Manager *m, const GuardEvents *events);

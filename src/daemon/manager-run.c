@@ -27,8 +27,7 @@ int manager_replan(Manager *m, const Sample *sample, bool anew) {
                 .caps = m->caps,
                 .sample = sample,
                 .stats = &m->stats,
-                .verdicts = m->n_verdicts == m->stats.n_kdamonds * DAMON_SCHEMES_MAX ? m->verdicts
-                                                                                     : NULL,
+                .verdicts = manager_verdicts(m),
                 .guard = &m->guard,
                 .present = &m->present,
                 .now_us = sample->now_us,
@@ -216,9 +215,7 @@ static int update_guard(Manager *m) {
                 .plan = &m->plan,
                 .sample = &m->sample,
                 .stats = &m->stats,
-                .verdicts = m->n_verdicts == m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX
-                                    ? m->verdicts
-                                    : NULL,
+                .verdicts = manager_verdicts(m),
         };
         int r;
 

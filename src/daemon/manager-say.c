@@ -9,6 +9,7 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "core/judge.h"
 #include "core/report.h"
 #include "manager-internal.h"
 
@@ -32,27 +33,6 @@ void manager_say_plan(Manager *m) {
                      m->plan.kdamonds[k].slice == 0 && s < m->plan.kdamonds[k].n_schemes; s++)
                         manager_say(m, report_pair(m->config, m->topology, &m->decision,
                                                    &m->plan.kdamonds[k].schemes[s]));
-}
-
-static bool goal_met(const Manager *m, const PlanScheme *scheme) {
-        bool demote = scheme->direction == DIRECTION_DEMOTE;
-        int nid = demote ? scheme->from : scheme->to;
-        const NodeDecision *node = decision_find_node(&m->decision, nid);
-        const NodeSample *memory = sample_find_node(&m->sample, nid);
-
-        if (!node || !memory)
-                return false;
-        return demote ? memory->free_bytes >= node->headroom_bytes
-                      : memory->free_bytes <= node->reserve_bytes;
-}
-
-static bool target_is_full(const Manager *m, const PlanScheme *scheme) {
-        const NodeDecision *node = decision_find_node(&m->decision, scheme->to);
-        const NodeSample *memory = sample_find_node(&m->sample, scheme->to);
-
-        /* Goals are in basis points of the node. */
-        return node && memory &&
-               memory->free_bytes <= node->fill_bytes + memory->total_bytes / 5000;
 }
 
 static int resize_verdicts(Manager *m) {
@@ -80,28 +60,9 @@ static int resize_verdicts(Manager *m) {
         return 0;
 }
 
-static void say_verdict(Manager *m, size_t k, size_t s) {
+static void say_verdict(Manager *m, const JudgeInput *judge, size_t k, size_t s) {
         const PlanScheme *scheme = &m->plan.kdamonds[k].schemes[s];
-        const SchemeStats *stats = &m->stats.kdamonds[k].schemes[s];
-        const NodeDecision *node = decision_find_node(&m->decision, scheme->from);
-        const DamonScheme *quota = &m->plan.tree.kdamonds[k].context.schemes[s];
-        bool live = node && node->stage == NODE_STAGE_LIVE;
-        VerdictInput input = {
-                .caps = m->caps,
-                .on = m->stats.kdamonds[k].on,
-                .goal_met = goal_met(m, scheme),
-                .target_full = target_is_full(m, scheme),
-                .is_promotion = scheme->direction == DIRECTION_PROMOTE,
-                .backed_off =
-                        node && (scheme->direction == DIRECTION_PROMOTE ? node->promote.held_back
-                                                                        : node->demote.held_back),
-                .window_us = live ? m->stats.window_us : 0,
-                .cpu_permille = stats_cpu_permille(&m->stats, k),
-                .delta = &stats->delta,
-                .effective_bytes = stats->effective_bytes,
-                .allowed_bytes = quota->quota_bytes * (m->stats.window_us / 1000) /
-                                 MAX(quota->quota_reset_interval_ms, UINT64_C(1)),
-        };
+        VerdictInput input = judge_facts(judge, k, s);
         size_t i = k * DAMON_SCHEMES_MAX + s;
         VerdictChange change;
 
@@ -115,7 +76,21 @@ static void say_verdict(Manager *m, size_t k, size_t s) {
                 manager_say(m, report_verdict(scheme, k, m->verdicts[i], &input));
 }
 
+const Verdict *manager_verdicts(const Manager *m) {
+        size_t n = m->plan.tree.n_kdamonds;
+
+        return n == m->stats.n_kdamonds && n * DAMON_SCHEMES_MAX == m->n_verdicts ? m->verdicts
+                                                                                  : NULL;
+}
+
 int manager_say_verdicts(Manager *m) {
+        JudgeInput judge = {
+                .caps = m->caps,
+                .decision = &m->decision,
+                .plan = &m->plan,
+                .sample = &m->sample,
+                .stats = &m->stats,
+        };
         int r;
 
         r = resize_verdicts(m);
@@ -124,7 +99,7 @@ int manager_say_verdicts(Manager *m) {
         for (size_t k = 0; k < MIN(m->plan.tree.n_kdamonds, m->stats.n_kdamonds); k++)
                 for (size_t s = 0; s < DAMON_SCHEMES_MAX; s++)
                         if (s < m->plan.kdamonds[k].n_schemes)
-                                say_verdict(m, k, s);
+                                say_verdict(m, &judge, k, s);
                         else /* a slot that is off now has no history when it comes back */
                                 m->tracks[k * DAMON_SCHEMES_MAX + s] = (VerdictTrack){};
         return 0;
@@ -228,9 +203,7 @@ void manager_write_status(Manager *m, const char *state) {
                 .stats = m->stats.n_kdamonds > 0 ? &m->stats : NULL,
                 .ledger = &m->record.ledger,
                 .guard = &m->guard,
-                .verdicts = m->n_verdicts == m->plan.tree.n_kdamonds * DAMON_SCHEMES_MAX
-                                    ? m->verdicts
-                                    : NULL,
+                .verdicts = manager_verdicts(m),
         };
         _cleanup_(event_freep) Event *event = NULL;
         int r;

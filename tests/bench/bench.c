@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/judge.h"
 #include "core/report.h"
 #include "daemon/job.h"
 #include "io/runfile.h"
@@ -310,6 +311,11 @@ static void tick(Service *s, const char *run_dir) {
                             .sample = &job->sample,
                             .stats = &s->stats,
                             .verdicts = s->verdicts};
+        JudgeInput judge = {.caps = s->caps,
+                            .decision = &s->decision,
+                            .plan = &s->plan,
+                            .sample = &job->sample,
+                            .stats = &s->stats};
 
         job->what = n_ticks++ % 4 == 0 ? SCRAPE_ALL : SCRAPE_COUNTERS;
         run_job(s, job);
@@ -321,16 +327,9 @@ static void tick(Service *s, const char *run_dir) {
         for (size_t k = 0; k < s->plan.tree.n_kdamonds; k++)
                 for (size_t n = 0; n < s->plan.kdamonds[k].n_schemes; n++) {
                         size_t i = k * DAMON_SCHEMES_MAX + n;
-                        VerdictInput input = {
-                                .caps = s->caps,
-                                .on = s->stats.kdamonds[k].on,
-                                .goal_met = true,
-                                .window_us = s->stats.window_us,
-                                .cpu_permille = stats_cpu_permille(&s->stats, k),
-                                .delta = &s->stats.kdamonds[k].schemes[n].delta,
-                        };
+                        VerdictInput facts = judge_facts(&judge, k, n);
 
-                        s->verdicts[i] = verdict_of(&input);
+                        s->verdicts[i] = verdict_of(&facts);
                         (void) verdict_track(&s->tracks[i], s->verdicts[i], job->sample.now_us,
                                              10000000);
                 }

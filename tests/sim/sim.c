@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/judge.h"
 #include "sim.h"
 
 /* The sweep only looks. */
@@ -165,34 +166,20 @@ static Sample take_sample(const Sim *sim, bool full) {
         return sample;
 }
 
-static void judge(Sim *sim) {
+static void judge(Sim *sim, const Sample *sample) {
+        JudgeInput input = {
+                .caps = sim->caps,
+                .decision = &sim->decision,
+                .plan = &sim->plan,
+                .sample = sample,
+                .stats = &sim->stats,
+        };
+
         for (size_t k = 0; k < sim->n_kdamonds; k++)
                 for (size_t s = 0; s < sim->plan.kdamonds[k].n_schemes; s++) {
-                        const PlanScheme *scheme = &sim->plan.kdamonds[k].schemes[s];
-                        const DamonScheme *quota = &sim->plan.tree.kdamonds[k].context.schemes[s];
-                        bool demote = scheme->direction == DIRECTION_DEMOTE;
-                        int nid = demote ? scheme->from : scheme->to;
-                        const NodeDecision *d = decision_find_node(&sim->decision, nid);
-                        uint64_t free_bytes = sim_free(sim, index_of(sim, nid));
-                        VerdictInput input = {
-                                .caps = sim->caps,
-                                .on = true,
-                                .goal_met = demote ? free_bytes >= d->headroom_bytes
-                                                   : free_bytes <= d->reserve_bytes,
-                                .target_full =
-                                        sim_free(sim, index_of(sim, scheme->to)) <=
-                                        decision_find_node(&sim->decision, scheme->to)->fill_bytes,
-                                .is_promotion = !demote,
-                                .window_us = sim->stats.window_us,
-                                .cpu_permille = stats_cpu_permille(&sim->stats, k),
-                                .delta = &sim->stats.kdamonds[k].schemes[s].delta,
-                                .effective_bytes = quota->quota_bytes,
-                                .allowed_bytes = quota->quota_bytes *
-                                                 (sim->stats.window_us / 1000) /
-                                                 quota->quota_reset_interval_ms,
-                        };
+                        VerdictInput facts = judge_facts(&input, k, s);
 
-                        sim->verdicts[k * DAMON_SCHEMES_MAX + s] = verdict_of(&input);
+                        sim->verdicts[k * DAMON_SCHEMES_MAX + s] = verdict_of(&facts);
                 }
 }
 
@@ -212,7 +199,7 @@ static void account(Sim *sim, const Sample *sample) {
         assert_int_equal(stats_update(&sim->stats, sample), 0);
         assert_int_equal(guard_update(&sim->guard, &input, &events), 0);
         guard_events_done(&events);
-        judge(sim);
+        judge(sim, sample);
 }
 
 static void take_plan(Sim *sim) {

@@ -20,14 +20,9 @@ typedef struct SimNode {
         uint64_t hot, cold;
 } SimNode;
 
-typedef struct SimScheme {
-        SchemeCounters counters;
-} SimScheme;
-
 typedef struct SimKdamond {
         bool on;
         uint64_t cpu_us;
-        uint64_t swept; /* bytes that the sweep has looked at */
         SchemeCounters schemes[DAMON_SCHEMES_MAX];
 } SimKdamond;
 
