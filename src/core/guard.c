@@ -25,6 +25,7 @@
 #define PERIOD_US (20 * SEC)
 #define PING_PONG_CALM_US (300 * SEC)
 #define RESTLESS_SHARE 400 /* of the node, each way and period; less is rest */
+#define QUIET_PERIODS 2
 #define AGES_MAX 5
 
 static const uint64_t ages_us[AGES_MAX + 1] = {0,        5 * SEC,   20 * SEC,
@@ -273,7 +274,9 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
                 return 0;
         exchange = MIN(node->in_bytes, node->out_bytes);
         restless = exchange >= MAX(tnode->total_bytes / RESTLESS_SHARE, UINT64_C(1));
-        node->spree_bytes = restless ? node->spree_bytes + exchange : 0;
+        /* Where little is cold it comes in bursts: one quiet period does not end a spree. */
+        node->n_quiet = restless ? 0 : node->n_quiet + 1;
+        node->spree_bytes = node->n_quiet < QUIET_PERIODS ? node->spree_bytes + exchange : 0;
         backlog = node->n_backlog * 2 >= node->n_samples;
         starved = restless && backlog && node->n_full * 2 >= node->n_samples;
         /* What was so within the hour is believed at once. */
@@ -289,7 +292,7 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
                              .numbers = {node->in_bytes, node->out_bytes},
                              .period_us = now_us - node->period_us,
                              .min_age_us = ages_us[t->level]};
-        node->was_starved = starved;
+        node->was_starved = starved || (node->was_starved && node->n_quiet == 1);
         node->n_samples = node->n_backlog = node->n_full = 0;
         node->in_bytes = node->out_bytes = 0;
         node->period_us = now_us;

@@ -239,6 +239,15 @@ static void test_ping_pong(void **state) {
         assert_true(demotion(&f).min_age_us > 0);
         fixture_done(&f);
 
+        /* The same in bursts, a period of rest between them. */
+        fixture_new(&f, NULL);
+        for (unsigned i = 0; i < 16; i++) {
+                f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_TARGET_FULL;
+                step(&f, i % 12 == 0 ? 30 * MIB : 0, i % 12 == 0 ? 30 * MIB : 0, 0);
+        }
+        assert_true(demotion(&f).min_age_us > 0);
+        fixture_done(&f);
+
         fixture_new(&f, off);
         f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_QUOTA_LIMITED;
         for (unsigned i = 0; i < 100; i++)
