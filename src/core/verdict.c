@@ -74,6 +74,8 @@ Verdict verdict_of(const VerdictInput *input) {
                 return VERDICT_ENDED;
         if (input->window_us == 0)
                 return VERDICT_WAITING;
+        if (input->target_full && !input->goal_met && d->sz_applied == 0)
+                return VERDICT_TARGET_FULL;
         if (input->backed_off && !input->goal_met)
                 return VERDICT_BACKED_OFF;
         if (input->cpu_permille >= CPU_LIMIT_PERMILLE && !input->goal_met)
@@ -83,8 +85,6 @@ Verdict verdict_of(const VerdictInput *input) {
         if (input->goal_met)
                 /* Promotion's goal is a full node: to the operator that is a lack of room. */
                 return input->is_promotion ? VERDICT_TARGET_FULL : VERDICT_GOAL_MET;
-        if (input->target_full)
-                return VERDICT_TARGET_FULL;
         if (d->sz_tried == 0) {
                 if ((input->caps & DAMON_CAP_EFFECTIVE_BYTES) && input->effective_bytes > 0 &&
                     input->effective_bytes < PAGE_BYTES)
