@@ -26,7 +26,7 @@
 #define DECIDE_WINDOW_DAEMON_MS 250
 
 /* How often a kernel without "temporal" needs us to look. */
-#define DECIDE_WATCH_US (500 * UINT64_C(1000))
+#define DECIDE_WATCH_US (250 * UINT64_C(1000))
 
 /* How often to look while a node is not live yet: each look that comes late delays the start. */
 #define DECIDE_SETTLE_US (100 * UINT64_C(1000))
@@ -57,6 +57,7 @@ typedef struct SchemeDecision {
         uint64_t nr_accesses_min; /* samples per aggregation */
         uint64_t age_min;         /* aggregations */
         bool held_back;           /* by core/guard */
+        unsigned n_short;         /* promotion, while we close the loop: looks without room */
 } SchemeDecision;
 
 typedef struct NodeDecision {

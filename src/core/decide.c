@@ -4,10 +4,10 @@
  * what the allocator gives to a migration makes a deadlock that looks healthy (promotion passes
  * its filters and applies nothing, demotion sees its goal met and sleeps). So, from the bottom up:
  *
- *     0 ... floor      can't be taken by a migration (high watermark, lowmem protection)
- *     floor ... reserve   a margin: promotion stops here, before it fails
- *     reserve ... headroom   one window's worth of promotion; demotion works while free is here
- *     headroom ...     goal met, demotion sleeps
+ *     0 ... floor            can't be taken by a migration (high watermark, lowmem protection)
+ *     floor ... reserve      a margin: promotion stops here, before it fails
+ *     reserve ... headroom   demotion works; room for what promotion brings between two looks
+ *     headroom ...           goal met, demotion sleeps
  *
  * Both schemes are at work between reserve and headroom; that is how a full node exchanges cold
  * pages for hot ones. Without hot candidates demotion fills the headroom and stops. */
@@ -18,8 +18,8 @@
 #include "core/decide.h"
 #include "core/guard.h"
 
-/* A window moves at most this share of the node it fills: on small nodes the rate limit alone
- * would make windows that are larger than any headroom one would want. */
+/* Between two looks of whoever closes the loop, at most this share of the node moves: on small
+ * nodes the rate limit alone would move more than any headroom one would want. */
 #define QUANTUM_SHARE 20
 #define QUANTUM_MIN_BYTES (UINT64_C(1) << 20)
 
@@ -107,6 +107,12 @@ static uint32_t window_ms(const DecideInput *input) {
         return loop_is_in_kernel(input) ? DECIDE_WINDOW_KERNEL_MS : DECIDE_WINDOW_DAEMON_MS;
 }
 
+/* What @bytes per window come to until somebody looks again: the kernel looks at a goal in each
+ * window; we do about once in one, and then it takes a moment until the kdamond has it. */
+static uint64_t until_next_look(const DecideInput *input, uint64_t bytes) {
+        return loop_is_in_kernel(input) ? bytes : bytes + bytes / 2;
+}
+
 /* What one kdamond moves per second of its CPU time, looking at pages included: learnt whenever
  * enough moved to tell, and followed only when it is off by a quarter. */
 #define SPEED_LEAST_BYTES (UINT64_C(64) << 20)
@@ -135,25 +141,17 @@ static void learn_speed(const DecideInput *input, const NodeDecision *before, No
                 d->speed = speed;
 }
 
-/* Bytes that the kdamonds of node @source can move in a window, with some room to prove that it is
- * more. A quota beyond that would not speed anything up, but make each pass last for many windows
- * and overshoot its goal. */
+/* Bytes that the kdamonds of node @source should move in a window. The next one starts when these
+ * are done, so a quota that is just what a window can hold leaves half of the time unused; four
+ * times that uses four fifths. Beyond, it would not speed much up, but keep the kdamond from
+ * sampling. */
+#define CAPACITY_WINDOWS 4
+
 static uint64_t capacity(const DecideInput *input, const NodeDecision *source) {
         if (source->speed == 0)
                 return UINT64_MAX;
-        return mul_div(source->speed * 3 / 2, (uint64_t) window_ms(input) * source->slices.n_slices,
-                       1000);
-}
-
-/* Bytes that a scheme of @source which fills node @target may move in a window, when @n_sources
- * share it. The operator's rate always is the end. */
-static uint64_t quantum(const DecideInput *input, uint64_t rate, const NodeDecision *source,
-                        const NodeSample *target, size_t n_sources) {
-        uint64_t bytes = mul_div(rate, window_ms(input), 1000);
-
-        bytes = MIN(bytes, target->total_bytes / QUANTUM_SHARE / MAX(n_sources, (size_t) 1));
-        bytes = MIN(bytes, capacity(input, source));
-        return MAX(bytes, QUANTUM_MIN_BYTES);
+        return mul_div(source->speed * CAPACITY_WINDOWS,
+                       (uint64_t) window_ms(input) * source->slices.n_slices, 1000);
 }
 
 /* Nodes that send pages to @target. */
@@ -166,17 +164,32 @@ static size_t count_sources(const Topology *topology, int target, Direction dire
         return n;
 }
 
+/* Bytes that a scheme of node @source may move in a window. Those who fill one node share what may
+ * be done to it; the operator's rate is each one's own, and always the end. */
+static uint64_t quantum(const DecideInput *input, const TopologyNode *source, Direction direction,
+                        const NodeDecision *d) {
+        bool promote = direction == DIRECTION_PROMOTE;
+        const Policy *policy = node_policy(input, source);
+        const NodeSample *target =
+                sample_find_node(input->sample, promote ? source->promote_to : source->demote_to);
+        uint64_t share = target->total_bytes / QUANTUM_SHARE /
+                         count_sources(input->topology, target->nid, direction);
+        uint64_t bytes = mul_div(promote ? policy->promote_rate : policy->demote_rate,
+                                 window_ms(input), 1000);
+
+        return MAX(MIN(MIN(bytes, share), capacity(input, d)), QUANTUM_MIN_BYTES);
+}
+
 /* What all promotion into the node may bring in one window. */
 static uint64_t inflow(const DecideInput *input, const Decision *decision,
                        const NodeSample *target) {
         const Topology *topology = input->topology;
-        size_t n = count_sources(topology, target->nid, DIRECTION_PROMOTE);
         uint64_t sum = 0;
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (topology->nodes[i].promote_to == target->nid)
-                        sum += quantum(input, node_policy(input, &topology->nodes[i])->promote_rate,
-                                       &decision->nodes[i], target, n);
+                        sum += quantum(input, &topology->nodes[i], DIRECTION_PROMOTE,
+                                       &decision->nodes[i]);
         return sum;
 }
 
@@ -274,24 +287,41 @@ static bool hysteresis(bool was_open, uint64_t value, uint64_t low, uint64_t hig
         return was_open;
 }
 
+/* Halved until it fits into @room_bytes before the next look: what finds no room was isolated for
+ * nothing, and is put back and tried again. In halves, since each change is a commit. */
+static uint64_t fit(const DecideInput *input, uint64_t quota_bytes, uint64_t room_bytes) {
+        while (until_next_look(input, quota_bytes) > room_bytes && quota_bytes > QUANTUM_MIN_BYTES)
+                quota_bytes = MAX(quota_bytes / 2, QUANTUM_MIN_BYTES);
+        return quota_bytes;
+}
+
+static uint64_t room_above(const NodeSample *node, uint64_t bytes) {
+        return node->free_bytes - MIN(node->free_bytes, bytes);
+}
+
 static void decide_demote(const DecideInput *input, const TopologyNode *node,
-                          const NodeSample *sample, const NodeDecision *target_decision,
-                          const NodeDecision *previous, bool by_kernel, NodeDecision *d) {
+                          const Decision *decision, const NodeDecision *previous, NodeDecision *d) {
+        const NodeSample *sample = sample_find_node(input->sample, node->nid);
+        const NodeDecision *target_decision = decision_find_node(decision, node->demote_to);
         const NodeSample *target = sample_find_node(input->sample, node->demote_to);
         const Policy *policy = node_policy(input, node);
         GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_DEMOTE, node->nid,
                                        node->demote_to);
         uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
+        size_t n_sources;
 
         d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
-        full = quantum(input, policy->demote_rate, d, target,
-                       count_sources(input->topology, target->nid, DIRECTION_DEMOTE));
+        n_sources = count_sources(input->topology, target->nid, DIRECTION_DEMOTE);
+        full = quantum(input, node, DIRECTION_DEMOTE, d);
         full = MIN(full, MAX(sample->total_bytes / QUANTUM_SHARE, QUANTUM_MIN_BYTES));
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
+        if (topology_find_node(input->topology, target->nid)->demote_to == NODE_NONE)
+                full = fit(input, full,
+                           room_above(target, target_decision->fill_bytes) / n_sources);
         d->demote.held_back = guard_limit_holds_back(&limit);
         d->demote.quota_bytes = full;
         d->demote.open = !limit.closed;
-        if (by_kernel || limit.closed)
+        if (decision->by_kernel || limit.closed)
                 return;
 
         d->demote.open = hysteresis(previous && previous->demote.open, sample->free_bytes,
@@ -306,41 +336,66 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
                 d->demote.quota_bytes = MAX(full / 4, QUANTUM_MIN_BYTES);
 }
 
+/* What can be placed on @node before the next look: what is free, and what its own demotion makes
+ * room for, which is not known better than by a factor. */
+static uint64_t room_for_promotion(const DecideInput *input, const NodeDecision *node,
+                                   const NodeSample *memory) {
+        uint64_t room = room_above(memory, node->reserve_bytes);
+
+        if (node->stage != NODE_STAGE_LIVE)
+                return room;
+        return add_saturated(room, 2 * until_next_look(input, node->demote.quota_bytes));
+}
+
+/* Looks without room until promotion is closed. */
+#define SHORT_LOOKS 2
+
 static void decide_promote(const DecideInput *input, const TopologyNode *node,
-                           const NodeDecision *target_decision, const NodeDecision *previous,
-                           bool by_kernel, NodeDecision *d) {
+                           const Decision *decision, const NodeDecision *previous,
+                           NodeDecision *d) {
+        const NodeDecision *target_decision = decision_find_node(decision, node->promote_to);
         const NodeSample *target = sample_find_node(input->sample, node->promote_to);
         const Policy *policy = node_policy(input, node);
         GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_PROMOTE, node->nid,
                                        node->promote_to);
         uint64_t margin = target_decision->reserve_bytes -
                           MIN(target_decision->floor_bytes, target_decision->reserve_bytes);
+        size_t n_sources;
+        bool is_short;
 
         d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
-        d->promote.quota_bytes =
-                quantum(input, policy->promote_rate, d, target,
-                        count_sources(input->topology, target->nid, DIRECTION_PROMOTE));
+        n_sources = count_sources(input->topology, target->nid, DIRECTION_PROMOTE);
+        d->promote.quota_bytes = quantum(input, node, DIRECTION_PROMOTE, d);
         d->promote.quota_bytes = MAX(d->promote.quota_bytes >> limit.shift, QUANTUM_MIN_BYTES);
+        d->promote.quota_bytes =
+                fit(input, d->promote.quota_bytes,
+                    room_for_promotion(input, target_decision, target) / n_sources);
         d->promote.held_back = guard_limit_holds_back(&limit);
         d->promote.open = !limit.closed;
-        if (by_kernel || limit.closed)
+        if (decision->by_kernel || limit.closed)
                 return;
         /* Mirrored: open while there is room. While demotion keeps up, room comes as fast as it
-         * goes: only near the floor is it better to wait than to try. */
-        d->promote.open = !hysteresis(!(previous && previous->promote.open), target->free_bytes,
-                                      target_decision->reserve_bytes - margin * 3 / 4,
-                                      target_decision->reserve_bytes);
+         * goes, so only near the floor is it better to wait than to try, and only if it stays so:
+         * to close and to open again costs promotion more than a window that fails. */
+        is_short = hysteresis(!(previous && previous->promote.open), target->free_bytes,
+                              target_decision->reserve_bytes - margin * 3 / 4,
+                              target_decision->reserve_bytes);
+        d->promote.n_short = is_short && previous ? previous->promote.n_short + 1 : is_short;
+        d->promote.open = !is_short ||
+                          (previous && previous->promote.open && d->promote.n_short < SHORT_LOOKS);
 }
 
-/* A commit restarts the aggregation on kernels before 7.0 (mm/damon/core.c:damon_set_attrs()), so
- * changes wait until two have passed. */
+/* A commit restarts the aggregation and the wait for the next window on kernels before 7.0
+ * (mm/damon/core.c:damon_set_attrs()), so changes wait until both have passed: one that came with
+ * each look would keep the scheme from ever being applied. */
 static bool may_change(const DecideInput *input, const DecideState *state) {
         uint64_t hold_us = 0;
 
         if (input->stats)
                 for (size_t i = 0; i < input->stats->n_kdamonds; i++)
                         hold_us = MAX(hold_us, 2 * input->stats->kdamonds[i].aggr_us);
+        hold_us += window_ms(input) * UINT64_C(1000);
         return !state->valid || input->now_us >= add_saturated(state->changed_us, hold_us);
 }
 
@@ -427,6 +482,10 @@ static NodeStage decide_stage(const DecideInput *input, DecideState *state,
         return NODE_STAGE_LIVE;
 }
 
+static const NodeDecision *find_previous(const Decision *previous, int nid) {
+        return previous ? decision_find_node(previous, nid) : NULL;
+}
+
 int decide(const DecideInput *input, DecideState *state, const Decision *previous, Decision *ret) {
         _cleanup_(decision_done) Decision d = {};
         const Topology *topology = input->topology;
@@ -443,8 +502,7 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const TopologyNode *node = &topology->nodes[i];
-                const NodeDecision *before =
-                        previous ? decision_find_node(previous, node->nid) : NULL;
+                const NodeDecision *before = find_previous(previous, node->nid);
 
                 d.nodes[i].nid = node->nid;
                 d.nodes[i].n_slots = slices_slots(input->config, topology, node);
@@ -456,8 +514,7 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const TopologyNode *node = &topology->nodes[i];
                 const NodeSample *sample = sample_find_node(input->sample, node->nid);
-                const NodeDecision *before =
-                        previous ? decision_find_node(previous, node->nid) : NULL;
+                const NodeDecision *before = find_previous(previous, node->nid);
 
                 if (!sample)
                         return -ENODATA;
@@ -468,18 +525,18 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
                 d.settled = d.settled && d.nodes[i].stage == NODE_STAGE_LIVE &&
                             d.nodes[i].slices.n_fresh == 0;
         }
+        /* Promotion asks what demotion can do. */
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (topology->nodes[i].demote_to != NODE_NONE)
+                        decide_demote(input, &topology->nodes[i], &d,
+                                      find_previous(previous, d.nodes[i].nid), &d.nodes[i]);
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (topology->nodes[i].promote_to != NODE_NONE)
+                        decide_promote(input, &topology->nodes[i], &d,
+                                       find_previous(previous, d.nodes[i].nid), &d.nodes[i]);
         for (size_t i = 0; i < topology->n_nodes; i++) {
-                const TopologyNode *node = &topology->nodes[i];
-                const NodeSample *sample = sample_find_node(input->sample, node->nid);
-                const NodeDecision *before =
-                        previous ? decision_find_node(previous, node->nid) : NULL;
+                const NodeDecision *before = find_previous(previous, d.nodes[i].nid);
 
-                if (node->demote_to != NODE_NONE)
-                        decide_demote(input, node, sample, decision_find_node(&d, node->demote_to),
-                                      before, d.by_kernel, &d.nodes[i]);
-                if (node->promote_to != NODE_NONE)
-                        decide_promote(input, node, decision_find_node(&d, node->promote_to),
-                                       before, d.by_kernel, &d.nodes[i]);
                 if (before && !d.by_kernel && d.nodes[i].stage == before->stage &&
                     !may_change(input, state)) {
                         d.nodes[i].demote = before->demote;
