@@ -216,14 +216,7 @@ class Bench:
         result.pgmigrate_bytes = self.vmstat_delta().get("pgmigrate_success", 0) * self.page_bytes
         result.balanced_bytes = self.vmstat_delta().get("numa_pages_migrated", 0) * self.page_bytes
         result.promoted_bytes, result.demoted_bytes = self.contender.totals(self)
-        if self.contender.needs_product:
-            cpu = self.guest.read(f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.stat") or ""
-            if match := re.search(r"usage_usec (\d+)", cpu):
-                result.daemon_cpu_s = int(match[1]) / 1e6
-            memory = self.guest.read(f"/proc/{self.main_pid()}/status") or ""
-            for key, name in (("VmRSS", "daemon_rss_kib"), ("VmHWM", "daemon_rss_peak_kib")):
-                if match := re.search(rf"^{key}:\s+(\d+) kB", memory, re.M):
-                    setattr(result, name, int(match[1]))
+        result.daemon_cpu_s, result.daemon_rss_kib, result.daemon_rss_peak_kib = self.contender.cost(self)
         if self._placements:
             result.samples = [self._sample(placement) for placement in self._placements]
             result.judge_samples()

@@ -84,7 +84,7 @@ def markdown(tables: list[dict[str, Any]]) -> str:
     lines: list[str] = []
     for table in tables:
         head = ["contender", *(f"{moment} s" for moment in MOMENTS_S), "end", "95 % after", "migrated / least",
-                "migrated / byte put right", "kdamonds' CPU", "daemon's CPU", "daemon's memory"]
+                "migrated / byte put right", "kdamonds' CPU", "user space's CPU", "user space's memory"]
         lines += [f"Scenario `{table['scenario']}`, topology `{table['topology']}`, kernel {table['kernel']}:", "",
                   f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         for row in table["rows"]:

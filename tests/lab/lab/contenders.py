@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ class Contender:
         """When it was started, in seconds of uptime; None: when the start command was given."""
         del bench
         return None
+
+    def cost(self, bench: Bench) -> tuple[float | None, int | None, int | None]:
+        """What its part in user space took: seconds of CPU, KiB of memory now and at most."""
+        del bench
+        return None, None, None
 
     def totals(self, bench: Bench) -> tuple[int | None, int | None]:
         """Bytes promoted and demoted since the start."""
@@ -72,9 +78,15 @@ class MemTier(Contender):
     _NODE = ("--numa_node {node} --monitoring_intervals_goal 4% 3 5ms 10s --damos_action {action} {target} "
              "--damos_access_rate {rate} --damos_apply_interval 1s --damos_quota_interval 1s --damos_quota_space 200MB "
              "--damos_quota_goal {goal} 0 --damos_filter {filter} young ")
+    # Runs a command and notes when it began, its CPU time and its memory. It is gone when we come to look.
+    _NOTES = "/run/mem-tier"
+    _NOTED = ("import resource, subprocess, sys, time; t = time.clock_gettime(time.CLOCK_BOOTTIME); "
+              "status = subprocess.call(sys.argv[2:]); u = resource.getrusage(resource.RUSAGE_CHILDREN); "
+              "print(t, u.ru_utime + u.ru_stime, u.ru_maxrss, file=open(sys.argv[1], 'w')); sys.exit(status)")
     start_command = (
         "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; "
-        "f=/sys/module/damon_stat/parameters/enabled; [ ! -e $f ] || echo N >$f; HOME=/root PYTHONDONTWRITEBYTECODE=1 damo start "
+        "f=/sys/module/damon_stat/parameters/enabled; [ ! -e $f ] || echo N >$f; "
+        f'HOME=/root PYTHONDONTWRITEBYTECODE=1 python3 -c "{_NOTED}" {_NOTES} damo start '
         + _NODE.format(node=0, action="migrate_cold", target=1, rate="0% 0%", goal="node_mem_free_bp 0.5%", filter="reject")
         + _NODE.format(node=1, action="migrate_hot", target=0, rate="5% max", goal="node_mem_used_bp 99.7%", filter="allow")
         + "--damos_nr_quota_goals 1 1 --damos_nr_filters 1 1 --nr_targets 1 1 --nr_schemes 1 1 --nr_ctxs 1 1"
@@ -91,6 +103,18 @@ class MemTier(Contender):
         status = bench.guest.call(f"{stage} && test -e {DAMON}{steps[-1][0]}/0/nid")[0]
         bench.guest.run(f"echo 0 >{DAMON}/nr_kdamonds")
         return "the kernel has no quota goals for nodes" if status != 0 else None
+
+    def _notes(self, bench: Bench) -> list[float]:
+        return [float(word) for word in (bench.guest.read(self._NOTES) or "").split()]
+
+    def started_at(self, bench: Bench) -> float | None:
+        notes = self._notes(bench)
+        return notes[0] if notes else None
+
+    def cost(self, bench: Bench) -> tuple[float | None, int | None, int | None]:
+        """damo's, which has ended: so its memory is what it took at most."""
+        notes = self._notes(bench)
+        return (notes[1], int(notes[2]), int(notes[2])) if notes else (None, None, None)
 
     def totals(self, bench: Bench) -> tuple[int | None, int | None]:
         """By the schemes' counters, which the kernel fills in when asked."""
@@ -112,6 +136,13 @@ class Daemon(Contender):
     def started_at(self, bench: Bench) -> float | None:
         # Enabling makes systemd read every unit again, which takes longer here than all that the service does.
         return int(bench.unit_property("InactiveExitTimestampMonotonic") or 0) / 1e6 or None
+
+    def cost(self, bench: Bench) -> tuple[float | None, int | None, int | None]:
+        usage = re.search(r"usage_usec (\d+)", bench.guest.read(f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.stat") or "")
+        status = bench.guest.read(f"/proc/{bench.main_pid()}/status") or ""
+        memory = [re.search(rf"^{key}:\s+(\d+) kB", status, re.M) for key in ("VmRSS", "VmHWM")]
+        now_kib, most_kib = (int(match[1]) if match else None for match in memory)
+        return int(usage[1]) / 1e6 if usage else None, now_kib, most_kib
 
     def totals(self, bench: Bench) -> tuple[int | None, int | None]:
         totals = bench.status().get("totals", {})

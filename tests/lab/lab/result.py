@@ -98,7 +98,7 @@ class Result:
         if self.kdamond_cpu_s is not None:
             words.append(f"kdamonds {self.kdamond_cpu_s:.2f} s CPU,")
         if self.daemon_cpu_s is not None:
-            words.append(f"daemon {self.daemon_cpu_s:.3f} s CPU,")
+            words.append(f"user space {self.daemon_cpu_s:.3f} s CPU,")
         if self.daemon_rss_kib is not None:
             words.append(f"{self.daemon_rss_kib} KiB,")
         words.append(f"boot {self.boot_s or 0:.1f} s, wall {self.wall_s or 0:.0f} s")
