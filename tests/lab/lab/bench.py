@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from . import cache, contenders, health, image, kernels, product, topologies
-from .contenders import UNIT, Contender
+from .contenders import CONFIG, UNIT, Contender
 from .guest import Guest, GuestError
 from .placement import Placement
 from .result import TARGET_SHARE, Result, Sample
@@ -334,7 +334,7 @@ class Bench:
             self.guest.run("systemctl daemon-reload; systemd-sysusers; systemd-tmpfiles --create 2>/dev/null; "
                            "journalctl --update-catalog; true")
             if self.options.config:
-                self.guest.write("/etc/damon-tierd.conf", self.options.config.read_text(encoding="utf-8"))
+                self.guest.write(CONFIG, self.options.config.read_text(encoding="utf-8"))
 
     def check_health(self) -> None:
         result, scenario = self.result, self.scenario

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .bench import Bench
 
 UNIT = "damon-tierd.service"
+CONFIG = "/etc/damon-tierd.conf"
 DAMON = "/sys/kernel/mm/damon/admin/kdamonds"
 
 

@@ -69,6 +69,19 @@ class Result:
         self.hot_fast_share_min = min(kept, default=None)
         self.hot_fast_share_end = after[-1].hot_fast_share if after else None
 
+    def lacks_at_start(self) -> list[str]:
+        """The hot set must start on slow memory, and fast memory be full of cold pages."""
+        before = [sample for sample in self.samples if sample.t < 0]
+        if before and before[-1].hot_fast_share <= 0.05 and before[-1].cold_fast_share >= 0.95:
+            return []
+        return [f"the start was not as intended: {before[-1:]}"]
+
+    def lacks_at_end(self) -> list[str]:
+        """The hot set must be in fast memory."""
+        if (self.hot_fast_share_end or 0) >= TARGET_SHARE:
+            return []
+        return [f"only {self.hot_fast_share_end or 0:.1%} of the hot set is in fast memory at the end"]
+
     def summary(self) -> str:
         verdict = "FAIL" if not self.passed else "SKIP" if self.skipped else "PASS"
         words = [f"{verdict} {self.scenario} {self.contender} {self.topology} {self.kernel}:"]

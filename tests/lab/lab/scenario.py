@@ -43,6 +43,15 @@ class Scenario:
         return []
 
 
+class Comparison(Scenario):
+    """A scenario that makes sense for whoever tiers, and that none of the others may do the work of."""
+
+    daemon_only = False
+    # Balancing, which distributions switch on, promotes as well once somebody makes room. Off, so that the contender earns
+    # what is measured; contender numab2 switches it on.
+    sysctls = {"kernel.numa_balancing": "0"}
+
+
 def load() -> dict[str, Scenario]:
     """Every scenario there is: a module in scenarios/ that defines SCENARIO."""
     directory = Path(__file__).resolve().parent.parent / "scenarios"

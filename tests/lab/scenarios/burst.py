@@ -3,7 +3,7 @@
 
 from lab.bench import Bench
 from lab.placement import Placement
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 HOLD_S = 14
 # Nothing waits for us; what a busy host takes away shows here too.
@@ -11,12 +11,10 @@ STALL_MS = 250
 BACK_S = 10
 
 
-class Burst(Scenario):
+class Burst(Comparison):
     name = "burst"
     summary = "a process takes a quarter of fast memory at once: no wait, no OOM, headroom back soon"
     seconds = 25  # the most that may pass until fast memory is as full as it stays
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast = bench.topology.fast[0]

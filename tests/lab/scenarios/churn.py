@@ -3,7 +3,7 @@
 
 from lab.bench import Bench
 from lab.contenders import UNIT
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 # (MiB, how long it is held in ms, pause in ms): memory comes and goes on every node.
 CHURNS = ((40, 500, 100), (80, 1500, 300), (4, 0, 20))
@@ -12,12 +12,10 @@ LEAST_SHARE = 0.9
 WATCH_S = 12
 
 
-class Churn(Scenario):
+class Churn(Comparison):
     name = "churn"
     summary = "processes start and exit all the time: the hot set converges and stays"
     seconds = 40
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         bench.place_hot_and_cold(200)

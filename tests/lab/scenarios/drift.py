@@ -2,7 +2,7 @@
 """The hot set moves on slowly, over pages that lie on slow memory."""
 
 from lab.bench import Bench
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 SLIDE_MIB = 2
 LEAST_SHARE = 0.9
@@ -10,12 +10,10 @@ LEAST_SHARE = 0.9
 WATCH_S = 25
 
 
-class Drift(Scenario):
+class Drift(Comparison):
     name = "drift"
     summary = f"the hot set slides by {SLIDE_MIB} MiB per second over cold slow memory: fast memory follows"
     seconds = 50
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.bench import Bench
 from lab.result import TARGET_SHARE
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 CLOSING_S = 15
 # In pages, of the fast node's: as little as may be migrated where nothing needs to move.
@@ -20,12 +20,10 @@ MOVING_BYTES = 1 << 20
 TRUE_VERDICTS = {"target-full", "backed-off"}
 
 
-class Full(Scenario):
+class Full(Comparison):
     name = "full"
     summary = "both nodes are full: no storm of failed migrations, and the status says why nothing moves"
     seconds = 40
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]

@@ -2,21 +2,17 @@
 """Fast memory is full of cold pages and the hot set starts on slow memory: the main job."""
 
 from lab.bench import Bench
-from lab.result import TARGET_SHARE, mib
-from lab.scenario import Scenario
+from lab.result import mib
+from lab.scenario import Comparison
 
 # The status document may be a tick old, and page counts are sampled.
 TOLD = 0.8
 
 
-class HotSet(Scenario):
+class HotSet(Comparison):
     name = "hotset"
     summary = "a hot set on slow memory, fast memory full of cold pages"
     seconds = 25
-    daemon_only = False
-    # Balancing, which distributions switch on, promotes as well once somebody makes room. Off, so that
-    # the contender earns what is measured; contender numab2 switches it on.
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         bench.place_hot_and_cold()
@@ -28,13 +24,10 @@ class HotSet(Scenario):
         bench.measure()
 
     def judge(self, bench: Bench) -> list[str]:
-        result = bench.result
-        reasons = []
+        result, reasons = bench.result, bench.result.lacks_at_start()
         before = [sample for sample in result.samples if sample.t < 0]
-        if not before or before[-1].hot_fast_share > 0.05 or before[-1].cold_fast_share < 0.95:
-            reasons.append(f"the start was not as intended: {before[-1:]}")
-        if bench.contender.must_succeed and (result.hot_fast_share_end or 0) < TARGET_SHARE:
-            reasons.append(f"only {result.hot_fast_share_end:.1%} of the hot set is in fast memory at the end")
+        if bench.contender.must_succeed:
+            reasons += result.lacks_at_end()
         # What the daemon says it moved must cover what the pages themselves say.
         risen = int(((result.hot_fast_share_end or 0) - (before[-1].hot_fast_share if before else 0)) * bench.hot_bytes())
         if bench.contender.must_succeed and (result.promoted_bytes or 0) + (result.balanced_bytes or 0) < risen * TOLD:

@@ -4,20 +4,17 @@
 import re
 
 from lab.bench import Bench
-from lab.result import TARGET_SHARE
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 LEAST_HUGE_SHARE = 0.9
 # Whether the hot set stays, and in one piece.
 SETTLE_S = 6
 
 
-class HugePages(Scenario):
+class HugePages(Comparison):
     name = "hugepages"
     summary = "as hotset, with transparent huge pages: the hot ones rise, and stay huge"
     seconds = 30  # the most that may pass until the hot set is in fast memory
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]
@@ -45,8 +42,7 @@ class HugePages(Scenario):
             reasons.append(f"only {result.figures['huge_share_start']:.1%} of the memory was in huge pages at the start")
         if not bench.contender.must_succeed:
             return reasons
-        if (result.hot_fast_share_end or 0) < TARGET_SHARE:
-            reasons.append(f"only {result.hot_fast_share_end:.1%} of the hot set is in fast memory at the end")
+        reasons += result.lacks_at_end()
         if result.figures["huge_share_end"] < LEAST_HUGE_SHARE:
             reasons.append(f"only {result.figures['huge_share_end']:.1%} of the memory is still in huge pages")
         return reasons

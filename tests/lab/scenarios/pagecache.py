@@ -2,19 +2,16 @@
 """The main job with files: page cache that is read all the time, and page cache that nobody reads."""
 
 from lab.bench import Bench
-from lab.result import TARGET_SHARE
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 # What rises by mistake, or breaks, does so after the hot set.
 SETTLE_S = 6
 
 
-class PageCache(Scenario):
+class PageCache(Comparison):
     name = "pagecache"
     summary = "as hotset, with mapped files instead of anonymous memory"
     seconds = 30  # the most that may pass until the hot set is in fast memory
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]
@@ -32,14 +29,10 @@ class PageCache(Scenario):
         bench.result.figures["idle_fast_share_end"] = bench.fast_share(bench.placements()[-1], "idle")
 
     def judge(self, bench: Bench) -> list[str]:
-        result, reasons = bench.result, []
-        before = [sample for sample in result.samples if sample.t < 0]
-        if not before or before[-1].hot_fast_share > 0.05 or before[-1].cold_fast_share < 0.95:
-            reasons.append(f"the start was not as intended: {before[-1:]}")
+        result, reasons = bench.result, bench.result.lacks_at_start()
         if not bench.contender.must_succeed:
             return reasons
-        if (result.hot_fast_share_end or 0) < TARGET_SHARE:
-            reasons.append(f"only {result.hot_fast_share_end:.1%} of the hot set is in fast memory at the end")
+        reasons += result.lacks_at_end()
         if result.figures["idle_fast_share_end"] > 0.05:
             reasons.append(f"{result.figures['idle_fast_share_end']:.1%} of files that nobody reads rose into fast memory")
         return reasons

@@ -3,10 +3,9 @@
 
 from lab import health
 from lab.bench import DAMON, Bench
-from lab.contenders import UNIT
+from lab.contenders import CONFIG, UNIT
 from lab.scenario import Scenario
 
-CONFIG = "/etc/damon-tierd.conf"
 MAX_REGIONS = 1234
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lab.bench import Bench, ScenarioFailed
 from lab.placement import Placement
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 WARM_PAUSE_US = 2000000
 CLOSING_S = 15
@@ -46,13 +46,11 @@ MACHINES = {
 }
 
 
-class Sets(Scenario):
+class Sets(Comparison):
     name = "sets"
     summary = "hot, warm and cold sets on three tiers (--topology sockets: beside two sockets): each ends on its own"
     topology = "three"
     seconds = 70  # the most; all sets in their places end it sooner
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         if bench.topology.name not in MACHINES:

@@ -4,7 +4,7 @@
 from lab.bench import Bench
 from lab.placement import Placement
 from lab.result import TARGET_SHARE
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 N_JUMPS = 2
 # Wanted are 10 s; a busy host makes everything slower.
@@ -13,13 +13,11 @@ LIMIT_S = 15
 SETTLE_S = 5
 
 
-class Shift(Scenario):
+class Shift(Comparison):
     name = "shift"
     summary = "the hot set jumps to other pages, twice: in fast memory again soon"
     # Of each of the three parts that is the most; a part ends soon after the hot set is in fast memory.
     seconds = 75
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]

@@ -5,10 +5,9 @@ import re
 import time
 
 from lab.bench import Bench, ScenarioFailed
-from lab.contenders import UNIT
+from lab.contenders import CONFIG, UNIT
 from lab.scenario import Scenario
 
-CONFIG = "/etc/damon-tierd.conf"
 # One after the other in the same guest: the same share of the same cold set.
 FROM, MIDDLE, TO, LAST = 0.08, 0.24, 0.40, 0.48
 # 1.6 to 1.7 when the emulated CPUs have a real one each; less when the host has other work.
@@ -43,7 +42,7 @@ class Slices(Scenario):
         bench.guest.run(f"systemctl reload-or-restart {UNIT}", timeout=120)
         # One command does the watching: a question for each look would be slower than what is watched.
         text = bench.guest.run(
-            "f=/sys/devices/system/node/node0/meminfo; n() { read _; read _ _ _ k _; } ; "
+            "f=/sys/devices/system/node/node0/meminfo; "
             f"for b in {int(low) >> 10} {int(high) >> 10}; do e=$(($(date +%s)+{int(bench.seconds)})); "
             "while { { read _; read _ _ _ k _; } <$f; [ $k -lt $b ]; }; do "
             "[ $(date +%s) -lt $e ] || exit 0; sleep 0.05; done; read u _ </proc/uptime; echo $u $k; done",

@@ -2,7 +2,7 @@
 """A scan touches everything once: that makes nothing hot."""
 
 from lab.bench import Bench
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 LEAST_HOT_SHARE = 0.9
 SCAN_MIB = 600
@@ -10,12 +10,10 @@ SCAN_MIB = 600
 PACE_MIB = 20
 
 
-class Stream(Scenario):
+class Stream(Comparison):
     name = "stream"
     summary = "a scan passes over slow memory again and again: the hot set stays"
     seconds = 35
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]

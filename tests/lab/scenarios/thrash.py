@@ -2,7 +2,7 @@
 """More is hot than fits: once fast memory has nothing but hot pages, moving more is waste."""
 
 from lab.bench import Bench
-from lab.scenario import Scenario
+from lab.scenario import Comparison
 
 CALM_AFTER_S = 60
 # Two percent are the aim, which the median of quiet runs is held to. On a busy host the emulated CPUs pass over the hot
@@ -11,12 +11,10 @@ MIGRATED_PER_MINUTE_SHARE = 0.10
 LEAST_HOT_SHARE = 0.95
 
 
-class Thrash(Scenario):
+class Thrash(Comparison):
     name = "thrash"
     summary = "the hot set is larger than fast memory: it fills it, then nothing moves back and forth"
     seconds = 100
-    daemon_only = False
-    sysctls = {"kernel.numa_balancing": "0"}
 
     def setup(self, bench: Bench) -> None:
         fast, slow = bench.topology.fast[0], bench.topology.slow[0]

@@ -6,10 +6,9 @@ from __future__ import annotations
 import time
 
 from lab.bench import DAMON, Bench, ScenarioFailed
-from lab.contenders import UNIT
+from lab.contenders import CONFIG, UNIT
 from lab.scenario import Scenario
 
-CONFIG = "/etc/damon-tierd.conf"
 MANAGER = "[Manager]\nInterval=1s\n"
 STEP_S = 25
 
