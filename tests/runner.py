@@ -41,7 +41,7 @@ LAB: tuple[tuple[str, str | None, tuple[str, ...], dict[str, str]], ...] = (
     ("foreign", None, (kernels.DEFAULT,), {}),
     ("dryrun", None, (kernels.DEFAULT,), {}),
     ("reload", None, (kernels.DEFAULT,), {}),
-    ("shift", None, (kernels.DEFAULT,), {}),
+    ("shift", None, (kernels.SERIES[0], kernels.DEFAULT), {}),
     ("drift", None, (kernels.DEFAULT,), {}),
     ("thrash", None, (kernels.DEFAULT,), {}),
     ("stream", None, (kernels.DEFAULT,), {}),
@@ -52,6 +52,7 @@ LAB: tuple[tuple[str, str | None, tuple[str, ...], dict[str, str]], ...] = (
     ("hugepages", None, (kernels.DEFAULT,), {}),
     ("pagecache", None, (kernels.DEFAULT,), {}),
     ("slices", None, (kernels.DEFAULT,), {}),
+    ("auto", None, (kernels.DEFAULT,), {}),
     ("verdicts", None, (kernels.DEFAULT,), {}),
 )
 

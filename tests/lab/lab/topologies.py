@@ -83,6 +83,11 @@ _ALL = (
         fast=(0,), distances={(0, 1): 20},
     ),
     Topology(
+        "wide", "as 'cold', with four CPUs",
+        (Node(2048, "0-3", {0: DRAM}), Node(2048, near={0: CXL})),
+        fast=(0,), smp="4", distances={(0, 1): 20},
+    ),
+    Topology(
         "flat", "as 'two', but the firmware says nothing, so the kernel sees one tier",
         (Node(1024, "0-1"), Node(1024)),
         fast=(0,), hot=(Hot(1),), distances={(0, 1): 20}, hmat=False,

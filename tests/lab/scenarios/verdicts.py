@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import time
 
-from lab.bench import DAMON, Bench, ScenarioFailed
+from lab.bench import DAMON, STATUS_PATH, Bench, ScenarioFailed
 from lab.contenders import CONFIG, UNIT
 from lab.scenario import Scenario
 
+SEEN = "/run/verdicts-seen"
 MANAGER = "[Manager]\nInterval=1s\n"
 STEP_S = 25
 
@@ -54,14 +55,30 @@ class Verdicts(Scenario):
     def run(self, bench: Bench) -> None:
         self.reasons: list[str] = []
         self.provoked: list[str] = []
-        # A rate limit far below what there is to do.
+        # A rate limit far below what there is to do. Before anything moves at all there is a moment that only somebody
+        # inside can see.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nDemoteRateLimit=2M/s\n")
+        bench.guest.run(f"(for n in $(seq 400); do cat {STATUS_PATH}; sleep 0.05; done >{SEEN} 2>/dev/null) </dev/null >/dev/null 2>&1 &")
         bench.start()
         self._expect(bench, "demote", "quota-limited")
+        if bench.guest.call(f"grep -q '\"waiting\"' {SEEN}")[0] != 0:
+            self.reasons.append("no scheme was ever waiting")
+        else:
+            self.provoked.append("waiting")
         # More regions than can be looked at within a sampling interval: all the kdamond does is looking.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
                                "[Monitoring]\nMinRegions=100000\nMaxRegions=200000\nAccessGoal=0\n")
         self._expect(bench, "demote", "cpu-limited")
+        # A kdamond that looks at memory much less often than we look at it.
+        self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
+                               "[Monitoring]\nSampleInterval=4s\nAggregationInterval=40s\nAccessGoal=0\n")
+        self._expect(bench, "demote", "not-monitored")
+        # Somebody takes the quota away behind our back.
+        self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=1M/s\n")
+        self._expect(bench, "demote", "quota-limited")
+        bench.guest.run(f"echo 1 >{DAMON}/0/contexts/0/schemes/0/quotas/bytes; "
+                        f"for n in $(seq 100); do echo commit >{DAMON}/0/state && break; sleep 0.05; done")
+        self._expect(bench, "demote", "quota-ramp", told=True)
         # Nothing may be written to the slow tier any more.
         self._configure(bench, "[Policy]\nHeadroom=40%\nDailyWriteBudget=1M\n")
         self._expect(bench, "demote", "backed-off", told=True)
@@ -71,6 +88,9 @@ class Verdicts(Scenario):
         self._expect(bench, "demote", "goal-met")
         bench.await_hot(STEP_S)
         self._expect(bench, "promote", "no-candidates")
+        # More headroom than there is memory to demote: what is left is in use, or the kernel's own.
+        self._configure(bench, "[Policy]\nHeadroom=85%\nDemoteRateLimit=1T/s\n")
+        self._expect(bench, "demote", "filtered")
         # Somebody turns a kdamond off.
         bench.guest.run(f"for n in $(seq 100); do echo off >{DAMON}/0/state && break; sleep 0.05; done")
         deadline = time.monotonic() + STEP_S
