@@ -44,7 +44,7 @@ class Auto(Scenario):
         self.reasons: list[str] = []
         self.fewest = 2
         # All of the CPUs may be used for it; and a lot to do.
-        bench.guest.write(CONFIG, "[Manager]\nInterval=1s\nCpuShare=100%\n[Policy]\nHeadroom=60%\nDemoteRateLimit=100G/s\n")
+        bench.guest.write(CONFIG, "[Manager]\nInterval=1s\nCpuShare=100%\n[Policy]\nHeadroom=1200M\nDemoteRateLimit=100G/s\n")
         bench.start()
         started = time.monotonic()
         before = self._kdamonds(bench)

@@ -69,9 +69,9 @@ class Verdicts(Scenario):
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
                                "[Monitoring]\nMinRegions=100000\nMaxRegions=200000\nAccessGoal=0\n")
         self._expect(bench, "demote", "cpu-limited")
-        # A kdamond that looks at memory much less often than we look at it.
+        # A kdamond that looks at memory less often than we look at it.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
-                               "[Monitoring]\nSampleInterval=4s\nAggregationInterval=40s\nAccessGoal=0\n")
+                               "[Monitoring]\nSampleInterval=1s\nAggregationInterval=20s\nAccessGoal=0\n")
         self._expect(bench, "demote", "not-monitored")
         # Somebody takes the quota away behind our back.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=1M/s\n")
@@ -89,7 +89,7 @@ class Verdicts(Scenario):
         bench.await_hot(STEP_S)
         self._expect(bench, "promote", "no-candidates")
         # More headroom than there is memory to demote: what is left is in use, or the kernel's own.
-        self._configure(bench, "[Policy]\nHeadroom=85%\nDemoteRateLimit=1T/s\n")
+        self._configure(bench, "[Policy]\nHeadroom=850M\nDemoteRateLimit=1T/s\n")
         self._expect(bench, "demote", "filtered")
         # Somebody turns a kdamond off.
         bench.guest.run(f"for n in $(seq 100); do echo off >{DAMON}/0/state && break; sleep 0.05; done")
