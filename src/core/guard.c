@@ -149,6 +149,7 @@ static int watch_pressure(Guard *guard, const GuardInput *input, uint64_t window
         if (!input->sample->has_pressure || limit == 0) {
                 guard->has_pressure = false;
                 guard->pressure = (GuardTrack){};
+                limit = 0;
         } else {
                 waited = input->sample->pressure_us -
                          MIN(guard->pressure_us, input->sample->pressure_us);

@@ -21,6 +21,10 @@ static char *reason_text(const Topology *topology, const GuardEvent *what) {
                 return NULL;
         switch (what->kind) {
         case GUARD_PRESSURE:
+                if (what->numbers[1] == 0) { /* by a reload, or the group is gone */
+                        n = asprintf(&text, "Memory pressure is not watched any more");
+                        break;
+                }
                 n = asprintf(&text,
                              "Tasks waited for memory %llu.%llu%% of the last %llu s (limit "
                              "%llu.%llu%%)",
@@ -38,8 +42,13 @@ static char *reason_text(const Topology *topology, const GuardEvent *what) {
                              b, seconds);
                 break;
         case GUARD_BUDGET:
-                n = asprintf(&text, "Tier %zu (%s) was written %s of its daily budget of %s",
-                             what->tier, topology->tiers[what->tier].name, a, b);
+                if (what->numbers[1] == 0) /* by a reload */
+                        n = asprintf(&text, "Tier %zu (%s) has no daily budget any more",
+                                     what->tier, topology->tiers[what->tier].name);
+                else
+                        n = asprintf(&text,
+                                     "Tier %zu (%s) was written %s of its daily budget of %s",
+                                     what->tier, topology->tiers[what->tier].name, a, b);
                 break;
         case _GUARD_KIND_MAX:
                 break;

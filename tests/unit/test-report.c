@@ -186,6 +186,12 @@ static void test_guard(void **state) {
                 {{.kind = GUARD_BUDGET, .nid = -1, .tier = 1, .level = 1, .numbers = {GIB, GIB}},
                  LOG_WARNING,
                  "Tier 1 (1) was written 1 GiB of its daily budget of 1 GiB: nothing moves there"},
+                {{.kind = GUARD_BUDGET, .nid = -1, .tier = 1, .before = 1},
+                 LOG_NOTICE,
+                 "Tier 1 (1) has no daily budget any more: pages may move there again"},
+                {{.kind = GUARD_PRESSURE, .nid = -1, .before = 2},
+                 LOG_NOTICE,
+                 "Memory pressure is not watched any more: promotion is at full speed again"},
         };
         Fixture f = fixture_new(2, NULL);
 
