@@ -54,6 +54,7 @@ typedef enum NodeStage {
 typedef struct SchemeDecision {
         bool open;                /* the quota lets pages move (kernels without "temporal") */
         uint64_t quota_bytes;     /* per window while open, of all slices together */
+        uint64_t full_bytes;      /* what that would be if there were more room */
         uint64_t nr_accesses_min; /* samples per aggregation */
         uint64_t age_min;         /* aggregations */
         bool held_back;           /* by core/guard */

@@ -89,7 +89,8 @@ typedef struct GuardEvent {
          * out, budget: bytes written, budget */
         uint64_t numbers[2];
         uint64_t period_us;
-        uint64_t min_age_us; /* ping-pong: in force now */
+        uint64_t min_age_us; /* ping-pong: these are in force now */
+        unsigned access_factor;
 } GuardEvent;
 
 typedef struct GuardEvents {
@@ -116,8 +117,10 @@ typedef struct GuardInput {
 int guard_update(Guard *guard, const GuardInput *input, GuardEvents *events);
 
 typedef struct GuardLimit {
-        unsigned shift;      /* quota in bytes >> shift */
-        uint64_t min_age_us; /* memory must have been idle for this long to leave */
+        unsigned shift;         /* quota in bytes >> shift */
+        uint64_t min_age_us;    /* memory must have been idle for this long to leave */
+        unsigned access_factor; /* and be in use so many times as much as else to enter; at least 1
+                                 */
         bool closed;
 } GuardLimit;
 

@@ -204,7 +204,8 @@ static const ConfigKeyInfo keys[] = {
                 KEY("Guard", "PingPong", BOOL, GuardConfig, ping_pong),
                 .default_text = "yes",
                 .help = "When a node goes on taking in about as much as it gives away, let only "
-                        "memory leave it that has been idle for longer and longer.",
+                        "memory leave it that has been idle for longer and longer, and only memory "
+                        "enter that is in use up to three times as much as PromoteMinAccess= says.",
         },
         {
                 KEY("Manager", "Interval", DURATION, ManagerConfig, interval_us),

@@ -315,6 +315,7 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
         full = quantum(input, node, DIRECTION_DEMOTE, d);
         full = MIN(full, MAX(sample->total_bytes / QUANTUM_SHARE, QUANTUM_MIN_BYTES));
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
+        d->demote.full_bytes = full;
         if (topology_find_node(input->topology, target->nid)->demote_to == NODE_NONE)
                 full = fit(input, full,
                            room_above(target, target_decision->fill_bytes) / n_sources);
@@ -360,16 +361,20 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
                                        node->promote_to);
         uint64_t margin = target_decision->reserve_bytes -
                           MIN(target_decision->floor_bytes, target_decision->reserve_bytes);
+        uint32_t access_bp;
         size_t n_sources;
         bool is_short;
 
-        d->promote.nr_accesses_min = accesses_min(input, policy->promote_min_access_bp);
+        /* More than half of the samples is not asked for, unless the operator did. */
+        access_bp = MIN(policy->promote_min_access_bp * limit.access_factor,
+                        MAX(policy->promote_min_access_bp, (uint32_t) BP / 2));
+        d->promote.nr_accesses_min = accesses_min(input, access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
         n_sources = count_sources(input->topology, target->nid, DIRECTION_PROMOTE);
-        d->promote.quota_bytes = quantum(input, node, DIRECTION_PROMOTE, d);
-        d->promote.quota_bytes = MAX(d->promote.quota_bytes >> limit.shift, QUANTUM_MIN_BYTES);
+        d->promote.full_bytes =
+                MAX(quantum(input, node, DIRECTION_PROMOTE, d) >> limit.shift, QUANTUM_MIN_BYTES);
         d->promote.quota_bytes =
-                fit(input, d->promote.quota_bytes,
+                fit(input, d->promote.full_bytes,
                     room_for_promotion(input, target_decision, target) / n_sources);
         d->promote.held_back = guard_limit_holds_back(&limit);
         d->promote.open = !limit.closed;

@@ -38,6 +38,14 @@ static const char *const kind_names[_GUARD_KIND_MAX] = {
         [GUARD_BUDGET] = "budget",
 };
 
+/* What is only warm must not take the place of what is hardly less so. More than that would keep
+ * out hot memory too, which is seen in a part of the samples only. */
+#define ACCESS_FACTOR_MAX 3
+
+static unsigned access_factor(unsigned ping_pong_level) {
+        return MIN(1 + ping_pong_level, (unsigned) ACCESS_FACTOR_MAX);
+}
+
 const char *guard_kind_to_string(GuardKind kind) {
         return (unsigned) kind < _GUARD_KIND_MAX ? kind_names[kind] : NULL;
 }
@@ -292,7 +300,8 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
                              .level = t->level,
                              .numbers = {node->in_bytes, node->out_bytes},
                              .period_us = now_us - node->period_us,
-                             .min_age_us = ages_us[t->level]};
+                             .min_age_us = ages_us[t->level],
+                             .access_factor = access_factor(t->level)};
         node->was_starved = starved || (node->was_starved && node->n_quiet == 1);
         node->n_samples = node->n_backlog = node->n_full = 0;
         node->in_bytes = node->out_bytes = 0;
@@ -357,20 +366,26 @@ GuardLimit guard_limit(const Guard *guard, const Topology *topology, Direction d
                        int to) {
         const GuardNode *node = guard ? find_node(guard, from) : NULL;
         const TopologyNode *target = topology_find_node(topology, to);
-        GuardLimit limit = {};
+        GuardLimit limit = {.access_factor = 1};
 
         if (!node)
                 return limit;
         limit.shift = node->failures[direction].level;
-        if (direction == DIRECTION_PROMOTE)
+        if (direction == DIRECTION_PROMOTE) {
+                const GuardNode *entered = find_node(guard, to);
+
                 limit.shift = MAX(limit.shift, guard->pressure.level);
-        else
+                if (entered)
+                        limit.access_factor = access_factor(entered->ping_pong.level);
+        } else {
                 limit.min_age_us = ages_us[node->ping_pong.level];
+        }
         if (target && target->tier < guard->n_tiers)
                 limit.closed = guard->tiers[target->tier].spent;
         return limit;
 }
 
 bool guard_limit_holds_back(const GuardLimit *limit) {
-        return limit->shift > 0 || limit->min_age_us > 0 || limit->closed;
+        return limit->shift > 0 || limit->min_age_us > 0 || limit->access_factor > 1 ||
+               limit->closed;
 }

@@ -105,7 +105,7 @@ Event *report_pair(const Config *config, const Topology *topology, const Decisio
         if (!node || !own || !target)
                 return NULL;
         policy = config_tier_policy(config, topology->tiers[node->tier].name);
-        quota = demote ? own->demote.quota_bytes : own->promote.quota_bytes;
+        quota = demote ? own->demote.full_bytes : own->promote.full_bytes;
         bytes = demote ? own->headroom_bytes : target->reserve_bytes;
         rate = format_size_human(quota * 1000 / MAX(decision->window_ms, 1U));
         free_text = format_size_human(bytes);

@@ -490,6 +490,12 @@ static void test_guard(void **state) {
                 assert_int_equal(held.nodes[0].demote.age_min, 200); /* 20 s of 100 ms */
                 assert_int_equal(held.nodes[0].demote.quota_bytes,
                                  free.nodes[0].demote.quota_bytes);
+                assert_int_equal(free.nodes[1].promote.nr_accesses_min, 1);
+                assert_int_equal(held.nodes[1].promote.nr_accesses_min, 3);
+                f.config->policy.promote_min_access_bp = 3000;
+                decision_done(&held);
+                assert_int_equal(decide(&input, &f.state, NULL, &held), 0);
+                assert_int_equal(held.nodes[1].promote.nr_accesses_min, 10); /* of 20 */
                 assert_true(held.nodes[0].demote.open);
                 tiers[1].spent = true;
                 assert_int_equal(decide(&input, &f.state, NULL, &closed), 0);

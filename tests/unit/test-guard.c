@@ -218,12 +218,15 @@ static void test_ping_pong(void **state) {
         assert_true(demotion(&f).min_age_us > 0);
         assert_int_equal(demotion(&f).shift, 0);
         assert_int_equal(promotion(&f).min_age_us, 0);
+        assert_in_range(promotion(&f).access_factor, 2, 3);
+        assert_int_equal(demotion(&f).access_factor, 1);
         for (unsigned i = 0; i < 100; i++) {
                 step(&f, 100 * MIB, 100 * MIB, 0);
                 assert_true(demotion(&f).min_age_us >= age_us);
                 age_us = demotion(&f).min_age_us;
         }
         assert_int_equal(age_us, 600 * SECOND);
+        assert_int_equal(promotion(&f).access_factor, 3);
         for (unsigned i = 0; i < 12 * 60; i++)
                 step(&f, 0, 0, 0);
         assert_int_equal(demotion(&f).min_age_us, 0);

@@ -24,10 +24,10 @@ class Auto(Scenario):
     def _kdamonds(self, bench: Bench) -> list[dict[str, int]]:
         """Of the node, those that are on. Applied bytes are since each was turned on."""
         status = bench.status()
-        moved = {scheme["kdamond"]: scheme["applied_bytes"] for scheme in status.get("schemes", [])
+        moved = {scheme["kdamond"]: scheme.get("applied_bytes", 0) for scheme in status.get("schemes", [])
                  if scheme["direction"] == "demote"}
         return [{"pid": kdamond["pid"], "slices": kdamond["slices"], "moved": moved.get(kdamond["index"], 0)}
-                for kdamond in status.get("kdamonds", []) if kdamond["node"] == NODE and kdamond["pid"] > 0]
+                for kdamond in status.get("kdamonds", []) if kdamond["node"] == NODE and kdamond.get("pid", 0) > 0]
 
     def _await(self, bench: Bench, number: int, seconds: float) -> list[dict[str, int]]:
         deadline = time.monotonic() + seconds
