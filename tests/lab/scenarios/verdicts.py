@@ -75,7 +75,7 @@ class Verdicts(Scenario):
         self._expect(bench, "demote", "not-monitored")
         # Somebody takes the quota away behind our back.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=1M/s\n")
-        self._expect(bench, "demote", "quota-limited")
+        self._expect(bench, "demote", "moving")
         bench.guest.run(f"echo 1 >{DAMON}/0/contexts/0/schemes/0/quotas/bytes; "
                         f"for n in $(seq 100); do echo commit >{DAMON}/0/state && break; sleep 0.05; done")
         self._expect(bench, "demote", "quota-ramp", told=True)
@@ -89,7 +89,7 @@ class Verdicts(Scenario):
         bench.await_hot(STEP_S)
         self._expect(bench, "promote", "no-candidates")
         # More headroom than there is memory to demote: what is left is in use, or the kernel's own.
-        self._configure(bench, "[Policy]\nHeadroom=850M\nDemoteRateLimit=1T/s\n")
+        self._configure(bench, "[Policy]\nHeadroom=850M\nDemoteRateLimit=1T/s\n[Guard]\nPingPong=no\n")
         self._expect(bench, "demote", "filtered")
         # Somebody turns a kdamond off.
         bench.guest.run(f"for n in $(seq 100); do echo off >{DAMON}/0/state && break; sleep 0.05; done")
