@@ -15,13 +15,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/decide.h"
 #include "core/guard.h"
-
-/* Between two looks of whoever closes the loop, at most this share of the node moves: on small
- * nodes the rate limit alone would move more than any headroom one would want. */
-#define QUANTUM_SHARE 20
-#define QUANTUM_MIN_BYTES (UINT64_C(1) << 20)
+#include "decide-internal.h"
 
 /* Kept between reserve and floor: pages in the per-CPU lists and what other allocations take
  * during a window, neither of which the watermarks show. */
@@ -82,121 +77,10 @@ bool decision_equal(const Decision *a, const Decision *b) {
         return true;
 }
 
-/* a * b / c without overflow; c > 0. Saturates. */
-static uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c) {
-        unsigned __int128 v = (unsigned __int128) a * b / c;
-
-        return v > UINT64_MAX ? UINT64_MAX : (uint64_t) v;
-}
-
-static uint64_t add_saturated(uint64_t a, uint64_t b) {
-        uint64_t sum;
-
-        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static const Policy *node_policy(const DecideInput *input, const TopologyNode *node) {
-        return config_tier_policy(input->config, input->topology->tiers[node->tier].name);
-}
-
-static bool loop_is_in_kernel(const DecideInput *input) {
-        return (input->caps & DAMON_CAP_GOAL_TUNER) && (input->caps & DAMON_CAP_NODE_GOALS);
-}
-
-static uint32_t window_ms(const DecideInput *input) {
-        return loop_is_in_kernel(input) ? DECIDE_WINDOW_KERNEL_MS : DECIDE_WINDOW_DAEMON_MS;
-}
-
-/* What @bytes per window come to until somebody looks again: the kernel looks at a goal in each
- * window; we do about once in one, and then it takes a moment until the kdamond has it. */
-static uint64_t until_next_look(const DecideInput *input, uint64_t bytes) {
-        return loop_is_in_kernel(input) ? bytes : bytes + bytes / 2;
-}
-
-/* What one kdamond moves per second of its CPU time, looking at pages included: learnt whenever
- * enough moved to tell, and followed only when it is off by a quarter. */
-#define SPEED_LEAST_BYTES (UINT64_C(64) << 20)
-#define SPEED_LEAST_CPU_US (UINT64_C(100) * 1000)
-
-static void learn_speed(const DecideInput *input, const NodeDecision *before, NodeDecision *d) {
-        uint64_t bytes = 0, cpu_us = 0, speed;
-
-        d->speed = before ? before->speed : 0;
-        if (!input->sample->full || !input->stats || input->stats->window_us == 0)
-                return;
-        for (size_t k = d->first_slot;
-             k < MIN(d->first_slot + d->n_slots, input->stats->n_kdamonds); k++) {
-                const KdamondStats *kdamond = &input->stats->kdamonds[k];
-
-                cpu_us += kdamond->delta_cpu_us;
-                for (size_t s = 0; s < kdamond->n_schemes; s++)
-                        bytes += kdamond->schemes[s].delta.sz_applied;
-        }
-        if (bytes < SPEED_LEAST_BYTES || cpu_us < SPEED_LEAST_CPU_US)
-                return;
-        speed = mul_div(bytes, 1000000, cpu_us);
-        if (d->speed > 0)
-                speed = (d->speed * 3 + speed) / 4;
-        if (d->speed == 0 || speed > d->speed + d->speed / 4 || speed < d->speed - d->speed / 4)
-                d->speed = speed;
-}
-
-/* Bytes that the kdamonds of node @source should move in a window. The next one starts when these
- * are done, so a quota that is just what a window can hold leaves half of the time unused; four
- * times that uses four fifths. Beyond, it would not speed much up, but keep the kdamond from
- * sampling. */
-#define CAPACITY_WINDOWS 4
-
-static uint64_t capacity(const DecideInput *input, const NodeDecision *source) {
-        if (source->speed == 0)
-                return UINT64_MAX;
-        return mul_div(source->speed * CAPACITY_WINDOWS,
-                       (uint64_t) window_ms(input) * source->slices.n_slices, 1000);
-}
-
-/* Nodes that send pages to @target. */
-static size_t count_sources(const Topology *topology, int target, Direction direction) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                n += target == (direction == DIRECTION_PROMOTE ? topology->nodes[i].promote_to
-                                                               : topology->nodes[i].demote_to);
-        return n;
-}
-
-/* Bytes that a scheme of node @source may move in a window. Those who fill one node share what may
- * be done to it; the operator's rate is each one's own, and always the end. */
-static uint64_t quantum(const DecideInput *input, const TopologyNode *source, Direction direction,
-                        const NodeDecision *d) {
-        bool promote = direction == DIRECTION_PROMOTE;
-        const Policy *policy = node_policy(input, source);
-        const NodeSample *target =
-                sample_find_node(input->sample, promote ? source->promote_to : source->demote_to);
-        uint64_t share = target->total_bytes / QUANTUM_SHARE /
-                         count_sources(input->topology, target->nid, direction);
-        uint64_t bytes = mul_div(promote ? policy->promote_rate : policy->demote_rate,
-                                 window_ms(input), 1000);
-
-        return MAX(MIN(MIN(bytes, share), capacity(input, d)), QUANTUM_MIN_BYTES);
-}
-
-/* What all promotion into the node may bring in one window. */
-static uint64_t inflow(const DecideInput *input, const Decision *decision,
-                       const NodeSample *target) {
-        const Topology *topology = input->topology;
-        uint64_t sum = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (topology->nodes[i].promote_to == target->nid)
-                        sum += quantum(input, &topology->nodes[i], DIRECTION_PROMOTE,
-                                       &decision->nodes[i]);
-        return sum;
-}
-
 static void decide_thresholds(const DecideInput *input, const Decision *decision,
                               const TopologyNode *node, const NodeSample *sample, NodeDecision *d) {
-        const Policy *policy = node_policy(input, node);
-        uint64_t in = inflow(input, decision, sample),
+        const Policy *policy = decide_policy(input, node);
+        uint64_t in = quota_inflow(input, decision, sample),
                  total = MAX(sample->total_bytes, UINT64_C(1));
         uint64_t wanted = 0, least, bp;
 
@@ -287,38 +171,26 @@ static bool hysteresis(bool was_open, uint64_t value, uint64_t low, uint64_t hig
         return was_open;
 }
 
-/* Halved until it fits into @room_bytes before the next look: what finds no room was isolated for
- * nothing, and is put back and tried again. In halves, since each change is a commit. */
-static uint64_t fit(const DecideInput *input, uint64_t quota_bytes, uint64_t room_bytes) {
-        while (until_next_look(input, quota_bytes) > room_bytes && quota_bytes > QUANTUM_MIN_BYTES)
-                quota_bytes = MAX(quota_bytes / 2, QUANTUM_MIN_BYTES);
-        return quota_bytes;
-}
-
-static uint64_t room_above(const NodeSample *node, uint64_t bytes) {
-        return node->free_bytes - MIN(node->free_bytes, bytes);
-}
-
 static void decide_demote(const DecideInput *input, const TopologyNode *node,
                           const Decision *decision, const NodeDecision *previous, NodeDecision *d) {
         const NodeSample *sample = sample_find_node(input->sample, node->nid);
         const NodeDecision *target_decision = decision_find_node(decision, node->demote_to);
         const NodeSample *target = sample_find_node(input->sample, node->demote_to);
-        const Policy *policy = node_policy(input, node);
+        const Policy *policy = decide_policy(input, node);
         GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_DEMOTE, node->nid,
                                        node->demote_to);
         uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
         size_t n_sources;
 
         d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
-        n_sources = count_sources(input->topology, target->nid, DIRECTION_DEMOTE);
-        full = quantum(input, node, DIRECTION_DEMOTE, d);
+        n_sources = quota_count_sources(input->topology, target->nid, DIRECTION_DEMOTE);
+        full = quota_full(input, node, DIRECTION_DEMOTE, d);
         full = MIN(full, MAX(sample->total_bytes / QUANTUM_SHARE, QUANTUM_MIN_BYTES));
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
         d->demote.full_bytes = full;
         if (topology_find_node(input->topology, target->nid)->demote_to == NODE_NONE)
-                full = fit(input, full,
-                           room_above(target, target_decision->fill_bytes) / n_sources);
+                full = quota_fit(input, full,
+                                 quota_room_above(target, target_decision->fill_bytes) / n_sources);
         d->demote.held_back = guard_limit_holds_back(&limit);
         d->demote.quota_bytes = full;
         d->demote.open = !limit.closed;
@@ -337,17 +209,6 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
                 d->demote.quota_bytes = MAX(full / 4, QUANTUM_MIN_BYTES);
 }
 
-/* What can be placed on @node before the next look: what is free, and what its own demotion makes
- * room for, which is not known better than by a factor. */
-static uint64_t room_for_promotion(const DecideInput *input, const NodeDecision *node,
-                                   const NodeSample *memory) {
-        uint64_t room = room_above(memory, node->reserve_bytes);
-
-        if (node->stage != NODE_STAGE_LIVE)
-                return room;
-        return add_saturated(room, 2 * until_next_look(input, node->demote.quota_bytes));
-}
-
 /* Looks without room until promotion is closed. */
 #define SHORT_LOOKS 2
 
@@ -356,7 +217,7 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
                            NodeDecision *d) {
         const NodeDecision *target_decision = decision_find_node(decision, node->promote_to);
         const NodeSample *target = sample_find_node(input->sample, node->promote_to);
-        const Policy *policy = node_policy(input, node);
+        const Policy *policy = decide_policy(input, node);
         GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_PROMOTE, node->nid,
                                        node->promote_to);
         uint64_t margin = target_decision->reserve_bytes -
@@ -370,12 +231,12 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
                         MAX(policy->promote_min_access_bp, (uint32_t) BP / 2));
         d->promote.nr_accesses_min = accesses_min(input, access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
-        n_sources = count_sources(input->topology, target->nid, DIRECTION_PROMOTE);
-        d->promote.full_bytes =
-                MAX(quantum(input, node, DIRECTION_PROMOTE, d) >> limit.shift, QUANTUM_MIN_BYTES);
+        n_sources = quota_count_sources(input->topology, target->nid, DIRECTION_PROMOTE);
+        d->promote.full_bytes = MAX(quota_full(input, node, DIRECTION_PROMOTE, d) >> limit.shift,
+                                    QUANTUM_MIN_BYTES);
         d->promote.quota_bytes =
-                fit(input, d->promote.full_bytes,
-                    room_for_promotion(input, target_decision, target) / n_sources);
+                quota_fit(input, d->promote.full_bytes,
+                          quota_room_for_promotion(input, target_decision, target) / n_sources);
         d->promote.held_back = guard_limit_holds_back(&limit);
         d->promote.open = !limit.closed;
         if (decision->by_kernel || limit.closed)
@@ -400,7 +261,7 @@ static bool may_change(const DecideInput *input, const DecideState *state) {
         if (input->stats)
                 for (size_t i = 0; i < input->stats->n_kdamonds; i++)
                         hold_us = MAX(hold_us, 2 * input->stats->kdamonds[i].aggr_us);
-        hold_us += window_ms(input) * UINT64_C(1000);
+        hold_us += decide_window_ms(input) * UINT64_C(1000);
         return !state->valid || input->now_us >= add_saturated(state->changed_us, hold_us);
 }
 
@@ -470,7 +331,7 @@ static NodeStage decide_stage(const DecideInput *input, DecideState *state,
                               const TopologyNode *node, const NodeDecision *d) {
         bool is_on = state->on_since_us > 0, first_window_is_limited;
         bool sweeps = d->n_slots > 0 && node->demote_to != NODE_NONE &&
-                      node_policy(input, node)->young_filter;
+                      decide_policy(input, node)->young_filter;
         uint64_t on_us = is_on ? input->now_us - state->on_since_us : 0;
 
         if (nodeset_has(&state->live, node->nid))
@@ -500,8 +361,8 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
         if (!d.nodes)
                 return -ENOMEM;
         d.n_nodes = topology->n_nodes;
-        d.by_kernel = loop_is_in_kernel(input);
-        d.window_ms = window_ms(input);
+        d.by_kernel = decide_loop_is_in_kernel(input);
+        d.window_ms = decide_window_ms(input);
         d.settled = true;
         d.n_slots = slices_count_slots(input->config, topology);
 
@@ -514,7 +375,7 @@ int decide(const DecideInput *input, DecideState *state, const Decision *previou
                 d.nodes[i].first_slot = first_slot;
                 first_slot += d.nodes[i].n_slots;
                 decide_slices(input, node, before, d.n_slots, &d.nodes[i]);
-                learn_speed(input, before, &d.nodes[i]);
+                quota_learn_speed(input, before, &d.nodes[i]);
         }
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const TopologyNode *node = &topology->nodes[i];
