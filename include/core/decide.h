@@ -72,8 +72,8 @@ typedef struct NodeDecision {
         uint64_t fill_bytes; /* demotion into the node stops at this much free memory */
         uint32_t fill_used_bp;
         bool headroom_raised; /* what was configured would have been out of reach */
-        uint64_t speed;       /* bytes per second of CPU time that a kdamond moves; 0: not known */
-        size_t first_slot;    /* in the tree, if the node is monitored */
+        uint64_t speed;    /* of a kdamond, bytes of quota per second of CPU time; 0: not known */
+        size_t first_slot; /* in the tree, if the node is monitored */
         unsigned n_slots;
         SliceState slices;
         SchemeDecision demote;

@@ -51,6 +51,7 @@ typedef struct GuardNode {
         GuardTrack ping_pong;
         uint64_t period_us; /* start of the period that is being summed up */
         uint64_t in_bytes, out_bytes;
+        uint64_t tried_bytes;                  /* looked at by demotion */
         unsigned n_samples, n_backlog, n_full; /* samples; more wanted in; nothing had room */
         bool was_starved;     /* the period before: exchange, and mostly no room for more */
         unsigned n_quiet;     /* periods without exchange up to now */

@@ -98,5 +98,12 @@ int stats_update(Stats *stats, const Sample *sample);
 int stats_set_baseline(Stats *stats, size_t kdamond, int pid, size_t scheme,
                        const SchemeCounters *counters);
 
+/* From 7.2 on a page that was looked at but did not move may cost less of the quota than one that
+ * did. The quota is there for the traffic; looking is cheap, but not free. */
+#define STATS_FAIL_CHARGE_DENOM 4
+
+/* The bytes that counted against the quota. */
+uint64_t stats_charged(const SchemeCounters *counters, uint32_t caps);
+
 /* Share of one CPU in the last window, in permille; 0 without a window. */
 uint32_t stats_cpu_permille(const Stats *stats, size_t kdamond);

@@ -28,8 +28,9 @@ const Policy *decide_policy(const DecideInput *input, const TopologyNode *node);
 bool decide_loop_is_in_kernel(const DecideInput *input);
 uint32_t decide_window_ms(const DecideInput *input);
 
-/* What one kdamond moves per second of its CPU time, looking at pages included: learnt whenever
- * enough moved to tell, and followed only when it is off by a quarter. */
+/* What one kdamond does per second of its CPU time, in bytes as quotas count them (pages that it
+ * looks at and leaves cost something, too): learnt whenever enough was done to tell, and followed
+ * only when it is off by a quarter. */
 void quota_learn_speed(const DecideInput *input, const NodeDecision *before, NodeDecision *d);
 
 /* Nodes that send pages to @target. */

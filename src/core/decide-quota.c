@@ -37,7 +37,7 @@ void quota_learn_speed(const DecideInput *input, const NodeDecision *before, Nod
 
                 cpu_us += kdamond->delta_cpu_us;
                 for (size_t s = 0; s < kdamond->n_schemes; s++)
-                        bytes += kdamond->schemes[s].delta.sz_applied;
+                        bytes += stats_charged(&kdamond->schemes[s].delta, input->caps);
         }
         if (bytes < SPEED_LEAST_BYTES || cpu_us < SPEED_LEAST_CPU_US)
                 return;

@@ -26,9 +26,12 @@
 #define PING_PONG_CALM_US (300 * SEC)
 #define RESTLESS_SHARE 400 /* of the node, each way and period; less is rest */
 #define QUIET_PERIODS 2
-#define AGES_MAX 5
+#define COLD_SHARE \
+        4 /* demotion that moves at least this part of what it looks at finds cold memory */
+#define AGES_MAX 6
 
-static const uint64_t ages_us[AGES_MAX + 1] = {0,        5 * SEC,   20 * SEC,
+/* First what is only warm is kept from coming, and if that does not help, from leaving. */
+static const uint64_t ages_us[AGES_MAX + 1] = {0,        0,         5 * SEC,  20 * SEC,
                                                80 * SEC, 320 * SEC, 600 * SEC};
 
 static const char *const kind_names[_GUARD_KIND_MAX] = {
@@ -180,7 +183,7 @@ static int watch_pressure(Guard *guard, const GuardInput *input, uint64_t window
 
 /* The last window's sums over all slices of a node. */
 typedef struct Moved {
-        uint64_t passed, applied;
+        uint64_t tried, passed, applied;
 } Moved;
 
 static Moved moved_out(const GuardInput *input, int nid, Direction direction) {
@@ -194,6 +197,7 @@ static Moved moved_out(const GuardInput *input, int nid, Direction direction) {
                                 const SchemeCounters *d =
                                         &input->stats->kdamonds[k].schemes[s].delta;
 
+                                moved.tried += d->sz_tried;
                                 moved.passed += d->sz_passed;
                                 moved.applied += d->sz_applied;
                         }
@@ -270,28 +274,30 @@ static void look_at_backlog(const GuardInput *input, GuardNode *node) {
 
 static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, GuardNode *node,
                           GuardEvents *events) {
+        Moved out = moved_out(input, node->nid, DIRECTION_DEMOTE);
         uint64_t now_us = input->sample->now_us, exchange;
         GuardTrack *t = &node->ping_pong;
-        bool restless, backlog, starved, bad;
+        bool restless, backlog, spent, starved, bad;
         unsigned before = t->level;
         GuardEvent event;
 
         node->in_bytes += moved_in(input, node->nid, /* promoted_only= */ true);
-        node->out_bytes += moved_out(input, node->nid, DIRECTION_DEMOTE).applied;
+        node->out_bytes += out.applied;
+        node->tried_bytes += out.tried;
         look_at_backlog(input, node);
         if (now_us < node->period_us + PERIOD_US)
                 return 0;
         exchange = MIN(node->in_bytes, node->out_bytes);
         restless = exchange >= MAX(tnode->total_bytes / RESTLESS_SHARE, UINT64_C(1));
+        backlog = node->n_backlog * 2 >= node->n_samples;
         /* Where little is cold it comes in bursts: one quiet period does not end a spree. */
         node->n_quiet = restless ? 0 : node->n_quiet + 1;
         node->spree_bytes = node->n_quiet < QUIET_PERIODS ? node->spree_bytes + exchange : 0;
-        backlog = node->n_backlog * 2 >= node->n_samples;
-        starved = restless && backlog && node->n_full * 2 >= node->n_samples;
+        spent = backlog && node->spree_bytes >= tnode->total_bytes;
+        starved = restless && backlog && node->n_full * 2 >= node->n_samples &&
+                  node->out_bytes < node->tried_bytes / COLD_SHARE;
         /* What was so within the hour is believed at once. */
-        bad = t->level > 0 ? restless && backlog
-                           : (backlog && node->spree_bytes >= tnode->total_bytes) ||
-                                     (starved && (node->was_starved || t->changed_us > 0));
+        bad = spent || (starved && (node->was_starved || t->changed_us > 0));
         track(t, bad && input->config->guard.ping_pong, !restless, AGES_MAX, PING_PONG_CALM_US,
               now_us);
         event = (GuardEvent){.kind = GUARD_PING_PONG,
@@ -304,7 +310,7 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
                              .access_factor = access_factor(t->level)};
         node->was_starved = starved || (node->was_starved && node->n_quiet == 1);
         node->n_samples = node->n_backlog = node->n_full = 0;
-        node->in_bytes = node->out_bytes = 0;
+        node->in_bytes = node->out_bytes = node->tried_bytes = 0;
         node->period_us = now_us;
         return t->level == before ? 0 : add_event(events, &event);
 }

@@ -19,10 +19,6 @@
 #define REGION_COARSEST_BYTES (UINT64_C(512) << 20) /* for the minimum */
 #define REGION_FINEST_BYTES (UINT64_C(2) << 20)     /* for the maximum */
 
-/* From 7.2 on a page that was looked at but did not move may cost less of the quota than one that
- * did. The quota is there for the traffic; looking is cheap, but not free. */
-#define FAIL_CHARGE_DENOM 4
-
 /* Nothing moves with less than a page; zero would mean "no limit"
  * (mm/damon/core.c:damos_set_effective_quota()). */
 #define QUOTA_CLOSED_BYTES 1
@@ -123,7 +119,7 @@ static void plan_quota(uint32_t caps, const Decision *decision, const SchemeDeci
         scheme->quota_bytes = MAX(bytes, (uint64_t) QUOTA_CLOSED_BYTES);
         if (caps & DAMON_CAP_FAIL_CHARGE) {
                 scheme->fail_charge_num = 1;
-                scheme->fail_charge_denom = FAIL_CHARGE_DENOM;
+                scheme->fail_charge_denom = STATS_FAIL_CHARGE_DENOM;
         }
 }
 

@@ -139,6 +139,13 @@ int stats_set_baseline(Stats *stats, size_t kdamond, int pid, size_t scheme,
         return 0;
 }
 
+uint64_t stats_charged(const SchemeCounters *counters, uint32_t caps) {
+        uint64_t stayed = counters->sz_tried - MIN(counters->sz_applied, counters->sz_tried);
+
+        return counters->sz_applied +
+               (caps & DAMON_CAP_FAIL_CHARGE ? stayed / STATS_FAIL_CHARGE_DENOM : stayed);
+}
+
 uint32_t stats_cpu_permille(const Stats *stats, size_t kdamond) {
         if (kdamond >= stats->n_kdamonds || stats->window_us == 0)
                 return 0;

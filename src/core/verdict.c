@@ -6,7 +6,11 @@
 #include "core/verdict.h"
 
 #define PAGE_BYTES 4096
-#define CPU_LIMIT_PERMILLE 900
+
+/* A window starts when the work of the one before is done, so a kdamond that has more to do than it
+ * can comes to about four fifths of a CPU (core/decide-quota.c: CAPACITY_WINDOWS), less when the
+ * host has other work. */
+#define CPU_LIMIT_PERMILLE 700
 
 static const struct {
         const char *name;
@@ -20,10 +24,11 @@ static const struct {
                                 "The kernel's tuner has not raised the quota to a page yet.", true},
         [VERDICT_QUOTA_LIMITED] = {"quota-limited",
                                    "The rate limit is used up; raise it to move faster.", false},
-        [VERDICT_CPU_LIMITED] = {"cpu-limited",
-                                 "The kdamond uses a whole CPU; fewer regions or longer intervals "
-                                 "would help.",
-                                 true},
+        [VERDICT_CPU_LIMITED] =
+                {"cpu-limited",
+                 "The kdamond is busy most of the time; more of them, fewer regions "
+                 "or longer intervals would help.",
+                 true},
         [VERDICT_TARGET_FULL] = {"target-full",
                                  "The target node has no free memory that a migration may take.",
                                  true},
@@ -58,13 +63,9 @@ bool verdict_is_trouble(Verdict verdict) {
  * quota is only the limit if about all of it was used. Pages that were looked at and stayed cost
  * something as well, how much depends on the kernel. */
 static bool quota_is_the_limit(const VerdictInput *input) {
-        const SchemeCounters *d = input->delta;
-        uint64_t failed = d->sz_tried - MIN(d->sz_applied, d->sz_tried);
-        uint64_t charged =
-                d->sz_applied + (input->caps & DAMON_CAP_FAIL_CHARGE ? failed / 4 : failed);
-
-        return d->qt_exceeds > 0 &&
-               (input->allowed_bytes == 0 || charged >= input->allowed_bytes / 2);
+        return input->delta->qt_exceeds > 0 &&
+               (input->allowed_bytes == 0 ||
+                stats_charged(input->delta, input->caps) >= input->allowed_bytes / 2);
 }
 
 Verdict verdict_of(const VerdictInput *input) {

@@ -103,7 +103,8 @@ static void run_scheme(Sim *sim, size_t k, size_t s, uint64_t *budget) {
                 return;
         quota = allowed(sim, scheme);
         want = MIN(MIN(pool, quota), *budget) >> 12 << 12;
-        c->sz_tried += want;
+        /* What is hot is looked at as well when there is not enough that is cold. */
+        c->sz_tried += demote ? MIN(quota, (from->hot + from->cold) / meta->n_slices) : want;
         c->sz_passed += want;
         c->qt_exceeds += want >= quota;
         room = sim_free(sim, to_index);

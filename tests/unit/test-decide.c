@@ -469,7 +469,7 @@ static void test_guard(void **state) {
                 Fixture f = fixture_new(caps[c], 64 * GIB, NULL);
                 _cleanup_(sample_done) Sample sample =
                         machine_sample(f.topology, SECOND, 100 * MIB, 10 * MIB);
-                GuardNode nodes[] = {{.nid = 0, .ping_pong = {.level = 2}}, {.nid = 1}};
+                GuardNode nodes[] = {{.nid = 0, .ping_pong = {.level = 3}}, {.nid = 1}};
                 GuardTier tiers[2] = {};
                 Guard guard = {.pressure = {.level = 2},
                                .nodes = nodes,

@@ -20,6 +20,7 @@ typedef struct Fixture {
         Guard guard;
         GuardEvents events;
         Verdict verdicts[2 * DAMON_SCHEMES_MAX];
+        bool hot_looked_at; /* demotion looks at much and finds little */
 } Fixture;
 
 static void fixture_new(Fixture *f, const char *const *lines) {
@@ -76,7 +77,9 @@ static size_t step(Fixture *f, uint64_t demoted, uint64_t promoted, uint64_t per
         f->sample.pressure_us += 5 * SECOND * permille / 1000;
         f->stats.window_us = 5 * SECOND;
         f->stats.kdamonds[0].schemes[0].delta =
-                (SchemeCounters){.sz_passed = demoted, .sz_applied = demoted};
+                (SchemeCounters){.sz_tried = demoted * (f->hot_looked_at ? 10 : 1),
+                                 .sz_passed = demoted,
+                                 .sz_applied = demoted};
         f->stats.kdamonds[1].schemes[0].delta =
                 (SchemeCounters){.sz_passed = promoted, .sz_applied = promoted};
         f->events.n_items = 0;
@@ -212,8 +215,11 @@ static void test_ping_pong(void **state) {
                 assert_int_equal(step(&f, 10 * MIB, 10 * MIB, 0), 0);
         f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_QUOTA_LIMITED;
         step(&f, 0, 0, 0);
-        /* An exchange that does not end. */
-        for (unsigned i = 0; i < 20; i++)
+        /* An exchange that does not end: first less comes in, then less goes. */
+        while (promotion(&f).access_factor == 1)
+                step(&f, 100 * MIB, 100 * MIB, 0);
+        assert_int_equal(demotion(&f).min_age_us, 0);
+        for (unsigned i = 0; i < 8; i++)
                 step(&f, 100 * MIB, 100 * MIB, 0);
         assert_true(demotion(&f).min_age_us > 0);
         assert_int_equal(demotion(&f).shift, 0);
@@ -232,23 +238,34 @@ static void test_ping_pong(void **state) {
         assert_int_equal(demotion(&f).min_age_us, 0);
         fixture_done(&f);
 
+        /* More wants in than the operator's rate lets through, and there is cold memory to go. */
+        fixture_new(&f, NULL);
+        for (unsigned i = 0; i < 100; i++) {
+                f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_TARGET_FULL;
+                step(&f, 2 * MIB, 2 * MIB, 0);
+        }
+        assert_int_equal(promotion(&f).access_factor, 1);
+        fixture_done(&f);
+
         /* A trickle since nothing is cold any more, with no room for what wants in. */
         fixture_new(&f, NULL);
+        f.hot_looked_at = true;
         for (unsigned i = 0; i < 13; i++) {
                 f.verdicts[DAMON_SCHEMES_MAX] =
                         i % 4 == 0 ? VERDICT_QUOTA_LIMITED : VERDICT_TARGET_FULL;
                 step(&f, i % 4 == 0 ? 8 * MIB : 0, i % 4 == 0 ? 8 * MIB : 0, 0);
         }
-        assert_true(demotion(&f).min_age_us > 0);
+        assert_true(promotion(&f).access_factor > 1);
         fixture_done(&f);
 
         /* The same in bursts, a period of rest between them. */
         fixture_new(&f, NULL);
+        f.hot_looked_at = true;
         for (unsigned i = 0; i < 16; i++) {
                 f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_TARGET_FULL;
                 step(&f, i % 12 == 0 ? 30 * MIB : 0, i % 12 == 0 ? 30 * MIB : 0, 0);
         }
-        assert_true(demotion(&f).min_age_us > 0);
+        assert_true(promotion(&f).access_factor > 1);
         fixture_done(&f);
 
         fixture_new(&f, off);

@@ -139,11 +139,21 @@ static void test_ledger(void **state) {
         assert_int_equal(ledger.n_pairs, 1);
 }
 
+static void test_charged(void **state) {
+        SchemeCounters c = {.sz_tried = 100, .sz_applied = 60};
+
+        (void) state;
+        assert_int_equal(stats_charged(&c, CAPS_6_12), 100);
+        assert_int_equal(stats_charged(&c, CAPS_7_3), 70);
+        c.sz_tried = 0; /* of two files that were not read at once */
+        assert_int_equal(stats_charged(&c, CAPS_6_12), 60);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_deltas), cmocka_unit_test(test_baseline),
-                cmocka_unit_test(test_resize), cmocka_unit_test(test_copy_nodes),
-                cmocka_unit_test(test_ledger),
+                cmocka_unit_test(test_charged),    cmocka_unit_test(test_deltas),
+                cmocka_unit_test(test_baseline),   cmocka_unit_test(test_resize),
+                cmocka_unit_test(test_copy_nodes), cmocka_unit_test(test_ledger),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
