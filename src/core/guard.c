@@ -26,12 +26,13 @@
 #define PING_PONG_CALM_US (300 * SEC)
 #define RESTLESS_SHARE 400 /* of the node, each way and period; less is rest */
 #define QUIET_PERIODS 2
-#define COLD_SHARE \
-        4 /* demotion that moves at least this part of what it looks at finds cold memory */
+/* Demotion that moves at least this part of what it looks at finds cold memory. */
+#define COLD_SHARE 4
 #define AGES_MAX 6
 
-/* First what is only warm is kept from coming, and if that does not help, from leaving. */
-static const uint64_t ages_us[AGES_MAX + 1] = {0,        0,         5 * SEC,  20 * SEC,
+/* A second keeps those in that are hot and were only not touched for a moment, the rest more and
+ * more of what is warm. */
+static const uint64_t ages_us[AGES_MAX + 1] = {0,        1 * SEC,   5 * SEC,  20 * SEC,
                                                80 * SEC, 320 * SEC, 600 * SEC};
 
 static const char *const kind_names[_GUARD_KIND_MAX] = {

@@ -65,16 +65,12 @@ static char *effect_text(const GuardEvent *what) {
                 n = asprintf(&text, "%s",
                              what->level > 0 ? "nothing moves there until some of it is back"
                                              : "pages may move there again");
-        else if (what->kind == GUARD_PING_PONG && what->min_age_us > 0)
+        else if (what->kind == GUARD_PING_PONG && what->level > 0)
                 n = asprintf(&text,
                              "only memory in use %u times as much as else enters it from now on, "
                              "and only memory idle for %llu s leaves it",
                              what->access_factor,
                              (unsigned long long) (what->min_age_us / 1000000));
-        else if (what->kind == GUARD_PING_PONG && what->level > 0)
-                n = asprintf(&text,
-                             "only memory in use %u times as much as else enters it from now on",
-                             what->access_factor);
         else if (what->kind == GUARD_PING_PONG)
                 n = asprintf(&text, "any cold memory may leave it again, and any hot memory enter");
         else

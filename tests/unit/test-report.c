@@ -185,9 +185,6 @@ static void test_guard(void **state) {
                  LOG_WARNING,
                  "Node 0 took 64 MiB in and gave 1 MiB away in 20 s: only memory in use 2 times as "
                  "much as else enters it from now on, and only memory idle for 5 s leaves it"},
-                {{.kind = GUARD_PING_PONG, .nid = 0, .level = 1, .access_factor = 2},
-                 LOG_WARNING,
-                 "only memory in use 2 times as much as else enters it from now on"},
                 {{.kind = GUARD_PING_PONG, .nid = 0, .before = 1, .period_us = 20000000},
                  LOG_NOTICE,
                  "any cold memory may leave it again, and any hot memory enter"},

@@ -88,9 +88,9 @@ class Verdicts(Scenario):
         self._expect(bench, "demote", "goal-met")
         bench.await_hot(STEP_S)
         self._expect(bench, "promote", "no-candidates")
-        # All that is left on the fast node is in use, or the kernel's own.
+        # All that is left on the fast node is in use all the time, or the kernel's own.
         bench.guest.run("systemctl stop lab-workload")
-        bench.start_workload(["role=hot,name=busy,size=300,node=0,touch"])
+        bench.start_workload(["role=hot,name=busy,size=60,node=0,touch"])
         self._configure(bench, "[Policy]\nHeadroom=850M\nDemoteRateLimit=1T/s\n[Guard]\nPingPong=no\n")
         self._expect(bench, "demote", "filtered")
         # Somebody turns a kdamond off.
