@@ -34,9 +34,9 @@ static const struct {
                                  true},
         [VERDICT_NO_CANDIDATES] = {"no-candidates",
                                    "No memory of the node matches the access pattern.", false},
-        [VERDICT_FILTERED] = {"filtered",
-                              "Regions match, but the young filter let no page of them through.",
-                              false},
+        [VERDICT_FILTERED] =
+                {"filtered",
+                 "Regions match, but the young filter let hardly a page of them through.", false},
         [VERDICT_NOT_MONITORED] = {"not-monitored",
                                    "The kdamond runs but completes no pass over the node.", true},
         [VERDICT_BACKED_OFF] = {"backed-off",
@@ -68,20 +68,25 @@ static bool quota_is_the_limit(const VerdictInput *input) {
                 stats_charged(input->delta, input->caps) >= input->allowed_bytes / 2);
 }
 
+/* Memory that is in use or can't be moved is looked at over and over; that now and then a page of
+ * it leaves is not what the scheme is there for. */
+#define TRICKLE_SHARE 64
+
 Verdict verdict_of(const VerdictInput *input) {
         const SchemeCounters *d = input->delta;
+        bool moves = d->sz_applied > d->sz_tried / TRICKLE_SHARE;
 
         if (!input->on)
                 return VERDICT_ENDED;
         if (input->window_us == 0)
                 return VERDICT_WAITING;
-        if (input->target_full && !input->goal_met && d->sz_applied == 0)
+        if (input->target_full && !input->goal_met && !moves)
                 return VERDICT_TARGET_FULL;
         if (input->backed_off && !input->goal_met)
                 return VERDICT_BACKED_OFF;
         if (input->cpu_permille >= CPU_LIMIT_PERMILLE && !input->goal_met)
                 return VERDICT_CPU_LIMITED;
-        if (d->sz_applied > 0)
+        if (moves)
                 return quota_is_the_limit(input) ? VERDICT_QUOTA_LIMITED : VERDICT_MOVING;
         if (input->goal_met)
                 /* Promotion's goal is a full node: to the operator that is a lack of room. */
@@ -94,7 +99,7 @@ Verdict verdict_of(const VerdictInput *input) {
                         return VERDICT_NOT_MONITORED;
                 return VERDICT_NO_CANDIDATES;
         }
-        if ((input->caps & DAMON_CAP_PASSED) && d->sz_passed == 0)
+        if ((input->caps & DAMON_CAP_PASSED) && d->sz_passed <= d->sz_tried / TRICKLE_SHARE)
                 return VERDICT_FILTERED;
         if (input->caps & DAMON_CAP_PASSED)
                 return VERDICT_TARGET_FULL;

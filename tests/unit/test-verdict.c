@@ -95,6 +95,18 @@ static void test_table(void **state) {
                  VERDICT_FILTERED,
                  {.on = true, .window_us = S},
                  {.sz_tried = 9}},
+                {"a trickle of what is in use",
+                 VERDICT_FILTERED,
+                 {.caps = DAMON_CAP_PASSED, .on = true, .window_us = S},
+                 {.sz_tried = 9000, .sz_passed = 90, .sz_applied = 90, .qt_exceeds = 1}},
+                {"a trickle at the goal",
+                 VERDICT_GOAL_MET,
+                 {.caps = DAMON_CAP_PASSED, .on = true, .window_us = S, .goal_met = true},
+                 {.sz_tried = 9000, .sz_passed = 90, .sz_applied = 90}},
+                {"much passes and little finds room",
+                 VERDICT_TARGET_FULL,
+                 {.caps = DAMON_CAP_PASSED, .on = true, .window_us = S},
+                 {.sz_tried = 9000, .sz_passed = 8000, .sz_applied = 90}},
         };
 
         (void) state;

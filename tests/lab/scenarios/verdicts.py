@@ -76,8 +76,8 @@ class Verdicts(Scenario):
         # Somebody takes the quota away behind our back.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=1M/s\n")
         self._expect(bench, "demote", "moving")
-        bench.guest.run(f"echo 1 >{DAMON}/0/contexts/0/schemes/0/quotas/bytes; "
-                        f"for n in $(seq 100); do echo commit >{DAMON}/0/state && break; sleep 0.05; done")
+        bench.guest.run(f"(for n in $(seq 60); do echo 1 >{DAMON}/0/contexts/0/schemes/0/quotas/bytes; "
+                        f"echo commit >{DAMON}/0/state; sleep 0.2; done) </dev/null >/dev/null 2>&1 &")
         self._expect(bench, "demote", "quota-ramp", told=True)
         # Nothing may be written to the slow tier any more.
         self._configure(bench, "[Policy]\nHeadroom=40%\nDailyWriteBudget=1M\n")
