@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lab.bench import DAMON, STATUS_PATH, Bench, ScenarioFailed
 from lab.contenders import CONFIG, UNIT
@@ -52,6 +54,16 @@ class Verdicts(Scenario):
         text = bench.guest.call(f"journalctl -b -u {UNIT} -o cat --no-pager DAMON_TIERD_REASON={verdict}")[1]
         return verdict in text
 
+    @contextmanager
+    def _meddling(self, bench: Bench, leaf: str, value: str) -> Iterator[None]:
+        """Somebody writes behind our back, and goes on writing, since our next plan would undo it."""
+        path = f"{DAMON}/0/contexts/0/{leaf}"
+        old = bench.guest.run(f"cat {path}").strip()
+        write = f"echo %s >{path}; echo commit >{DAMON}/0/state"
+        bench.guest.run(f"systemd-run --quiet --unit=meddler sh -c 'while :; do {write % value}; sleep 0.2; done'")
+        yield
+        bench.guest.run(f"systemctl stop meddler; for n in $(seq 20); do {write % old} && break; sleep 0.1; done")
+
     def run(self, bench: Bench) -> None:
         self.reasons: list[str] = []
         self.provoked: list[str] = []
@@ -69,16 +81,13 @@ class Verdicts(Scenario):
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
                                "[Monitoring]\nMinRegions=100000\nMaxRegions=200000\nAccessGoal=0\n")
         self._expect(bench, "demote", "cpu-limited")
-        # A kdamond that looks at memory less often than we look at it.
-        self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=8M/s\n"
-                               "[Monitoring]\nSampleInterval=1s\nAggregationInterval=20s\nAccessGoal=0\n")
-        self._expect(bench, "demote", "not-monitored")
-        # Somebody takes the quota away behind our back.
+        # Somebody holds the kdamond up, and then takes its quota away.
         self._configure(bench, "[Policy]\nPromoteRateLimit=2M/s\nHeadroom=50%\nDemoteRateLimit=1M/s\n")
         self._expect(bench, "demote", "moving")
-        bench.guest.run(f"(for n in $(seq 60); do echo 1 >{DAMON}/0/contexts/0/schemes/0/quotas/bytes; "
-                        f"echo commit >{DAMON}/0/state; sleep 0.2; done) </dev/null >/dev/null 2>&1 &")
-        self._expect(bench, "demote", "quota-ramp", told=True)
+        with self._meddling(bench, "pause", "Y"):
+            self._expect(bench, "demote", "not-monitored")
+        with self._meddling(bench, "schemes/0/quotas/bytes", "1"):
+            self._expect(bench, "demote", "quota-ramp", told=True)
         # Nothing may be written to the slow tier any more.
         self._configure(bench, "[Policy]\nHeadroom=40%\nDailyWriteBudget=1M\n")
         self._expect(bench, "demote", "backed-off", told=True)
