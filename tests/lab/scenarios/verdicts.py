@@ -99,8 +99,8 @@ class Verdicts(Scenario):
         self._expect(bench, "promote", "no-candidates")
         # All that is left on the fast node is in use all the time, or the kernel's own.
         bench.guest.run("systemctl stop lab-workload")
-        bench.start_workload(["role=hot,name=busy,size=60,node=0,touch"])
-        self._configure(bench, "[Policy]\nHeadroom=850M\nDemoteRateLimit=1T/s\n[Guard]\nPingPong=no\n")
+        bench.start_workload(["role=hot,name=busy,size=150,node=0,touch"])
+        self._configure(bench, "[Policy]\nHeadroom=1000M\nDemoteRateLimit=1T/s\n[Guard]\nPingPong=no\n")
         self._expect(bench, "demote", "filtered")
         # Somebody turns a kdamond off.
         bench.guest.run(f"for n in $(seq 100); do echo off >{DAMON}/0/state && break; sleep 0.05; done")
