@@ -21,8 +21,8 @@
  * Failures: pages pass the filters and can't be placed. That scheme slows down.
  *
  * Ping-pong: more wants into a node than comes in, and still memory leaves it, until all that it
- * holds was exchanged, or for want of anything cold. Only memory that was idle for longer and
- * longer may leave it then.
+ * holds was exchanged, or for want of anything cold. Only memory that is in use more and more may
+ * enter it then, and only memory that was idle for longer and longer may leave.
  *
  * Budget: a tier was written to as much as it may be in a day. Nothing moves there. */
 
@@ -120,8 +120,7 @@ int guard_update(Guard *guard, const GuardInput *input, GuardEvents *events);
 typedef struct GuardLimit {
         unsigned shift;         /* quota in bytes >> shift */
         uint64_t min_age_us;    /* memory must have been idle for this long to leave */
-        unsigned access_factor; /* and be in use so many times as much as else to enter; at least 1
-                                 */
+        unsigned access_factor; /* and in use so many times as much as else to enter; 1 or more */
         bool closed;
 } GuardLimit;
 
