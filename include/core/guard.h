@@ -53,9 +53,8 @@ typedef struct GuardNode {
         uint64_t in_bytes, out_bytes;
         uint64_t tried_bytes;                  /* looked at by demotion */
         unsigned n_samples, n_backlog, n_full; /* samples; more wanted in; nothing had room */
-        bool was_starved;     /* the period before: exchange, and mostly no room for more */
-        unsigned n_quiet;     /* periods without exchange up to now */
-        uint64_t spree_bytes; /* exchanged since two of them in a row */
+        unsigned n_quiet;                      /* periods without exchange up to now */
+        uint64_t spree_bytes;                  /* exchanged since two of them in a row */
 } GuardNode;
 
 typedef struct GuardTier {

@@ -275,16 +275,18 @@ static void look_at_backlog(const GuardInput *input, GuardNode *node) {
 
 static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, GuardNode *node,
                           GuardEvents *events) {
+        const NodeDecision *d = decision_find_node(input->decision, node->nid);
         Moved out = moved_out(input, node->nid, DIRECTION_DEMOTE);
         uint64_t now_us = input->sample->now_us, exchange;
         GuardTrack *t = &node->ping_pong;
-        bool restless, backlog, spent, starved, bad;
+        bool restless, backlog, spent, starved;
         unsigned before = t->level;
         GuardEvent event;
 
         node->in_bytes += moved_in(input, node->nid, /* promoted_only= */ true);
         node->out_bytes += out.applied;
-        node->tried_bytes += out.tried;
+        if (d && d->stage == NODE_STAGE_LIVE) /* a sweep looks at all there is */
+                node->tried_bytes += out.tried;
         look_at_backlog(input, node);
         if (now_us < node->period_us + PERIOD_US)
                 return 0;
@@ -297,10 +299,8 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
         spent = backlog && node->spree_bytes >= tnode->total_bytes;
         starved = restless && backlog && node->n_full * 2 >= node->n_samples &&
                   node->out_bytes < node->tried_bytes / COLD_SHARE;
-        /* What was so within the hour is believed at once. */
-        bad = spent || (starved && (node->was_starved || t->changed_us > 0));
-        track(t, bad && input->config->guard.ping_pong, !restless, AGES_MAX, PING_PONG_CALM_US,
-              now_us);
+        track(t, (spent || starved) && input->config->guard.ping_pong, !restless, AGES_MAX,
+              PING_PONG_CALM_US, now_us);
         event = (GuardEvent){.kind = GUARD_PING_PONG,
                              .nid = node->nid,
                              .before = before,
@@ -309,7 +309,6 @@ static int watch_exchange(const GuardInput *input, const TopologyNode *tnode, Gu
                              .period_us = now_us - node->period_us,
                              .min_age_us = ages_us[t->level],
                              .access_factor = access_factor(t->level)};
-        node->was_starved = starved || (node->was_starved && node->n_quiet == 1);
         node->n_samples = node->n_backlog = node->n_full = 0;
         node->in_bytes = node->out_bytes = node->tried_bytes = 0;
         node->period_us = now_us;

@@ -39,6 +39,8 @@ static void fixture_new(Fixture *f, const char *const *lines) {
                 .sample = &f->sample,
                 .now_us = SECOND,
         };
+        nodeset_add(&state.live, 0);
+        nodeset_add(&state.live, 1);
         assert_int_equal(decide(&input, &state, NULL, &f->decision), 0);
         assert_int_equal(
                 plan_build(f->config, f->topology, CAPS_7_3, &f->decision, &f->plan, &text), 0);
@@ -258,14 +260,24 @@ static void test_ping_pong(void **state) {
         assert_true(promotion(&f).access_factor > 1);
         fixture_done(&f);
 
-        /* The same in bursts, a period of rest between them. */
+        /* In bursts, a period of rest between them, until all that the node holds was exchanged. */
         fixture_new(&f, NULL);
-        f.hot_looked_at = true;
-        for (unsigned i = 0; i < 16; i++) {
+        for (unsigned i = 0; i < 60; i++) {
                 f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_TARGET_FULL;
-                step(&f, i % 12 == 0 ? 30 * MIB : 0, i % 12 == 0 ? 30 * MIB : 0, 0);
+                step(&f, i % 8 == 0 ? 300 * MIB : 0, i % 8 == 0 ? 300 * MIB : 0, 0);
         }
         assert_true(promotion(&f).access_factor > 1);
+        fixture_done(&f);
+
+        /* What a sweep looks at says nothing. */
+        fixture_new(&f, NULL);
+        f.hot_looked_at = true;
+        f.decision.nodes[0].stage = NODE_STAGE_SWEEP;
+        for (unsigned i = 0; i < 13; i++) {
+                f.verdicts[DAMON_SCHEMES_MAX] = VERDICT_TARGET_FULL;
+                step(&f, 8 * MIB, 8 * MIB, 0);
+        }
+        assert_int_equal(promotion(&f).access_factor, 1);
         fixture_done(&f);
 
         fixture_new(&f, off);
