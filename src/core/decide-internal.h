@@ -33,9 +33,6 @@ uint32_t decide_window_ms(const DecideInput *input);
  * only when it is off by a quarter. */
 void quota_learn_speed(const DecideInput *input, const NodeDecision *before, NodeDecision *d);
 
-/* Nodes that send pages to @target. */
-size_t quota_count_sources(const Topology *topology, int target, Direction direction);
-
 /* Bytes that a scheme of node @source may move in a window. Those who fill one node share what may
  * be done to it; the operator's rate is each one's own, and always the end. */
 uint64_t quota_full(const DecideInput *input, const TopologyNode *source, Direction direction,
@@ -52,6 +49,8 @@ uint64_t quota_room_above(const NodeSample *node, uint64_t bytes);
 uint64_t quota_room_for_promotion(const DecideInput *input, const NodeDecision *node,
                                   const NodeSample *memory);
 
-/* Halved until it fits into @room_bytes before the next look: what finds no room was isolated for
- * nothing, and is put back and tried again. In halves, since each change is a commit. */
-uint64_t quota_fit(const DecideInput *input, uint64_t quota_bytes, uint64_t room_bytes);
+/* Halved until what all that fill node @target move before the next look fits into @room_bytes:
+ * what finds no room was isolated for nothing, and is put back and tried again. In halves, since
+ * each change is a commit. */
+uint64_t quota_fit(const DecideInput *input, int target, Direction direction, uint64_t quota_bytes,
+                   uint64_t room_bytes);

@@ -61,7 +61,8 @@ static uint64_t capacity(const DecideInput *input, const NodeDecision *source) {
                        (uint64_t) decide_window_ms(input) * source->slices.n_slices, 1000);
 }
 
-size_t quota_count_sources(const Topology *topology, int target, Direction direction) {
+/* Nodes that send pages to @target. */
+static size_t count_sources(const Topology *topology, int target, Direction direction) {
         size_t n = 0;
 
         for (size_t i = 0; i < topology->n_nodes; i++)
@@ -77,7 +78,7 @@ uint64_t quota_full(const DecideInput *input, const TopologyNode *source, Direct
         const NodeSample *target =
                 sample_find_node(input->sample, promote ? source->promote_to : source->demote_to);
         uint64_t share = target->total_bytes / QUANTUM_SHARE /
-                         quota_count_sources(input->topology, target->nid, direction);
+                         count_sources(input->topology, target->nid, direction);
         uint64_t bytes = mul_div(promote ? policy->promote_rate : policy->demote_rate,
                                  decide_window_ms(input), 1000);
 
@@ -96,7 +97,9 @@ uint64_t quota_inflow(const DecideInput *input, const Decision *decision,
         return sum;
 }
 
-uint64_t quota_fit(const DecideInput *input, uint64_t quota_bytes, uint64_t room_bytes) {
+uint64_t quota_fit(const DecideInput *input, int target, Direction direction, uint64_t quota_bytes,
+                   uint64_t room_bytes) {
+        room_bytes /= count_sources(input->topology, target, direction);
         while (until_next_look(input, quota_bytes) > room_bytes && quota_bytes > QUANTUM_MIN_BYTES)
                 quota_bytes = MAX(quota_bytes / 2, QUANTUM_MIN_BYTES);
         return quota_bytes;

@@ -180,17 +180,15 @@ static void decide_demote(const DecideInput *input, const TopologyNode *node,
         GuardLimit limit = guard_limit(input->guard, input->topology, DIRECTION_DEMOTE, node->nid,
                                        node->demote_to);
         uint64_t band = (d->headroom_bytes - d->reserve_bytes) / 4, full, missing;
-        size_t n_sources;
 
         d->demote.age_min = age_min(input, MAX(policy->demote_min_age_us, limit.min_age_us));
-        n_sources = quota_count_sources(input->topology, target->nid, DIRECTION_DEMOTE);
         full = quota_full(input, node, DIRECTION_DEMOTE, d);
         full = MIN(full, MAX(sample->total_bytes / QUANTUM_SHARE, QUANTUM_MIN_BYTES));
         full = MAX(full >> limit.shift, QUANTUM_MIN_BYTES);
         d->demote.full_bytes = full;
         if (topology_find_node(input->topology, target->nid)->demote_to == NODE_NONE)
-                full = quota_fit(input, full,
-                                 quota_room_above(target, target_decision->fill_bytes) / n_sources);
+                full = quota_fit(input, target->nid, DIRECTION_DEMOTE, full,
+                                 quota_room_above(target, target_decision->fill_bytes));
         d->demote.held_back = guard_limit_holds_back(&limit);
         d->demote.quota_bytes = full;
         d->demote.open = !limit.closed;
@@ -223,7 +221,6 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
         uint64_t margin = target_decision->reserve_bytes -
                           MIN(target_decision->floor_bytes, target_decision->reserve_bytes);
         uint32_t access_bp;
-        size_t n_sources;
         bool is_short;
 
         /* More than half of the samples is not asked for, unless the operator did. */
@@ -231,12 +228,11 @@ static void decide_promote(const DecideInput *input, const TopologyNode *node,
                         MAX(policy->promote_min_access_bp, (uint32_t) BP / 2));
         d->promote.nr_accesses_min = accesses_min(input, access_bp);
         d->promote.age_min = age_min(input, policy->promote_min_age_us);
-        n_sources = quota_count_sources(input->topology, target->nid, DIRECTION_PROMOTE);
         d->promote.full_bytes = MAX(quota_full(input, node, DIRECTION_PROMOTE, d) >> limit.shift,
                                     QUANTUM_MIN_BYTES);
         d->promote.quota_bytes =
-                quota_fit(input, d->promote.full_bytes,
-                          quota_room_for_promotion(input, target_decision, target) / n_sources);
+                quota_fit(input, target->nid, DIRECTION_PROMOTE, d->promote.full_bytes,
+                          quota_room_for_promotion(input, target_decision, target));
         d->promote.held_back = guard_limit_holds_back(&limit);
         d->promote.open = !limit.closed;
         if (decision->by_kernel || limit.closed)
