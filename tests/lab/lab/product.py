@@ -17,7 +17,7 @@ PEER_DISK_MIB = 192
 
 # What runs in the guest beside the daemon: program -> files.
 PROGRAMS = {
-    "workload": ("workload.c", "set.c", "touch.c", "node.c"),
+    "workload": ("workload.c", "set.c", "tlb.c", "touch.c", "node.c"),
     "burst": ("burst.c", "node.c"),
 }
 

@@ -22,6 +22,7 @@
 #include "die.h"
 #include "node.h"
 #include "set.h"
+#include "tlb.h"
 #include "touch.h"
 
 #define SETS_MAX 16U
@@ -162,6 +163,7 @@ int main(int argc, char **argv) {
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGUSR1, &action, NULL);
 
+        tlb_keep_small();
         for (size_t i = 0; i < n_sets; i++)
                 set_place(&sets[i]);
         for (size_t i = 0; i < n_sets; i++)
